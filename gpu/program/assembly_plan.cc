@@ -40,8 +40,10 @@ Number number_of_type(const DataType& type) {
 }  // namespace
 
 AssemblyTables::AssemblyTables(const View& view) {
-  if (!view.made().empty())
-    throw Error(ErrorCode::not_supported, "the GPU does not make channels", "make");
+  for (std::uint32_t i = 0; i < view.made().size(); ++i)
+    if (view.made()[i].is_combined())
+      throw Error(ErrorCode::not_supported, "the GPU does not combine variables",
+                  view.made()[i].variable().name);
   if (!view.combinations().empty())
     throw Error(ErrorCode::not_supported, "the GPU does not coarsen tensors", "coarsen");
   for (const Variable* variable : view.variables()) {
@@ -197,10 +199,6 @@ void GatherPlan::add_box(Gather row, std::vector<GatherDim> dims) {
   slices_ += gather_slices(row.elements);
 }
 
-namespace {
-
-/// Puts the other places of a part before its own dimensions, where the chunk has one element for
-/// all of them. The kernel writes in the order of the result: the fastest dimension is the last.
 void add_repeats(const Repeat& repeat, Dims& shape, GatherPlan::Place& source,
                  GatherPlan::Place& target, Dims& entries) {
   struct Axis {
@@ -223,7 +221,18 @@ void add_repeats(const Repeat& repeat, Dims& shape, GatherPlan::Place& source,
   }
 }
 
-}  // namespace
+std::pair<std::uint64_t, std::uint64_t> bytes_used(const Array& array, const BatchPlan& plan,
+                                                   const ChunkUse& use) {
+  Box box = plan.parts[use.first_part].source;
+  for (std::uint32_t i = 1; i < use.part_count; ++i)
+    box = bounding_box(box, plan.parts[use.first_part + i].source);
+  const Dims& shape = array.grid().chunk_shape();
+  std::uint64_t first = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    first = first * static_cast<std::uint64_t>(shape[d]) + static_cast<std::uint64_t>(box.start[d]);
+  first *= array.type().itemsize;
+  return {first, first + array.run_bytes(box)};
+}
 
 void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
              const BatchPlan& batch, const ChunkUse& use, const DecodedPlace* chunk,

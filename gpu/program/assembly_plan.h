@@ -34,7 +34,7 @@ class AssemblyTables {
   /// Where the variable's fill value lies.
   std::uint64_t fill_value(std::uint32_t variable) const { return fills_.at(variable); }
   /// Where the element lies that a tensor has outside of the selection, and the conversion that
-  /// copies it.
+  /// copies elements of the tensor's type.
   std::uint64_t pad(std::uint32_t tensor) const { return pads_.at(tensor).first; }
   std::uint32_t pad_conversion(std::uint32_t tensor) const { return pads_.at(tensor).second; }
   /// Where the values of a tensor lie that are given with the samples.
@@ -79,6 +79,10 @@ class GatherPlan {
   std::uint32_t slices_ = 0;
 };
 
+/// The first and one-past-last C-order byte of what a batch takes from a chunk.
+std::pair<std::uint64_t, std::uint64_t> bytes_used(const Array& array, const BatchPlan& plan,
+                                                   const ChunkUse& use);
+
 /// A decoded chunk in the target area of decoding.
 struct DecodedPlace {
   std::uint64_t offset = 0;  // of the chunk's first element; a chunk of which only a run is there
@@ -91,6 +95,11 @@ struct DecodedPlace {
 void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
              const BatchPlan& batch, const ChunkUse& use, const DecodedPlace* chunk,
              std::span<const std::uint64_t> tensors);
+
+/// Puts the other places of a part before its own dimensions, where the source has one element for
+/// all of them. The kernel writes in the order of the result: the fastest dimension is the last.
+void add_repeats(const Repeat& repeat, Dims& shape, GatherPlan::Place& source,
+                 GatherPlan::Place& target, Dims& entries);
 
 /// What a batch has outside of the selection.
 void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch,

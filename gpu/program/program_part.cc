@@ -83,6 +83,7 @@ Program complete_program(ProgramPart& part, const ProgramPlace& place) {
     const bool decodes = staged.way == StagedChunk::Way::decode;
     copy(decodes ? Area::source : Area::target, part.staging + staged.staging,
          decodes ? staged.staging : staged.chunk->offset, staged.size);
+    if (staged.way == StagedChunk::Way::made) continue;
     place.counters.bytes_decoded += staged.chunk->bytes;
     ++(staged.way == StagedChunk::Way::cpu ? place.counters.chunks_on_cpu
                                            : place.counters.chunks_on_gpu);
@@ -113,6 +114,7 @@ Verdict add_chunk(DecodePlan& plan, const GpuCodecSupport& coding, DecodePlan::B
 }
 
 void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, std::byte* to) {
+  if (staged.way == StagedChunk::Way::made) return write(staged.made, to);
   const Array& array = *staged.array;
   if (staged.way == StagedChunk::Way::cpu) {
     const Box whole = whole_box(array.grid().chunk_shape());

@@ -18,6 +18,7 @@
 #include "gpu/program/assembly_plan.h"
 #include "gpu/program/chunk_arena.h"
 #include "gpu/program/gpu_codec_support.h"
+#include "gpu/program/made_boxes.h"
 #include "gpu/program/plan.h"
 #include "gpu/program/program.h"
 
@@ -60,10 +61,11 @@ struct StagedChunk {
   enum class Way {
     decode,
     copy,
-    cpu
-  };  // the GPU decodes it, needs no decoding, the CPU decodes it
+    cpu,
+    made
+  };  // the GPU decodes it, needs no decoding, the CPU decodes it, the CPU computes it
   Way way = Way::decode;
-  const Array* array = nullptr;
+  const Array* array = nullptr;  // null: it is no chunk of a store, but `made`
   std::uint32_t variable = 0;
   Dims index;
   bool object_missing = false;          // where the chunk is missing: its object is
@@ -73,10 +75,11 @@ struct StagedChunk {
                 size = 0;     // of the stored bytes that are staged, or decoded ones for the CPU
   std::uint64_t staging = 0;  // from the beginning of the part's
   std::shared_ptr<DecodedChunk> chunk;
+  MadeBoxes made;
 };
 
 /// Brings bytes [offset, offset + size) of a chunk's staged bytes to `to`; all of them where the
-/// CPU decodes it.
+/// CPU decodes or computes it.
 void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, std::byte* to);
 
 struct ProgramPart {

@@ -21,20 +21,10 @@ constexpr std::uint64_t kPiece = 4 << 20;
 /// A raw chunk from this size on is copied to its place on its own; smaller ones together, and from
 /// there.
 constexpr std::uint64_t kDirect = 256 << 10;
-
-/// The first and one-past-last C-order byte of what a batch takes from a chunk.
-std::pair<std::uint64_t, std::uint64_t> run_of(const Array& array, const BatchPlan& plan,
-                                               const ChunkUse& use) {
-  Box box = plan.parts[use.first_part].source;
-  for (std::uint32_t i = 1; i < use.part_count; ++i)
-    box = bounding_box(box, plan.parts[use.first_part + i].source);
-  const Dims& shape = array.grid().chunk_shape();
-  std::uint64_t first = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    first = first * static_cast<std::uint64_t>(shape[d]) + static_cast<std::uint64_t>(box.start[d]);
-  first *= array.type().itemsize;
-  return {first, first + array.run_bytes(box)};
-}
+/// Made channels are computed in groups of about this size, each by one thread.
+constexpr std::uint64_t kMadeGroup = 1 << 20;
+/// Stands for a variable in keys of the arena: these groups are never used again.
+constexpr std::uint32_t kMadeChannels = UINT32_MAX;
 
 }  // namespace
 
@@ -131,12 +121,13 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
   try {
     add_paddings(part->gathers, tables_, planned.plan, tensors);
     add_given(part->gathers, *view_, tables_, planned.plan, tensors);
+    if (!add_made_channels(part, planned.plan, tensors)) return false;
     for (const ChunkUse& use : planned.plan.chunks) {
       const Key key{use.variable, use.chunk};
       StagedChunk staged;
       std::shared_ptr<DecodedChunk> chunk;
       const auto [first, last] =
-          run_of(*view_->variables()[use.variable]->array, planned.plan, use);
+          bytes_used(*view_->variables()[use.variable]->array, planned.plan, use);
       {
         const std::lock_guard lock(mutex_);
         arena_.remove_use(key, place);
@@ -156,53 +147,14 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
         continue;
       }
       if (is_new) {
-        const bool decodes = staged.way == StagedChunk::Way::decode;
-        const std::uint64_t most = options_.part;
-        if (staged.size > most || (decodes && staged.chunk->bytes > most))
-          throw Error(ErrorCode::not_supported,
-                      "a chunk is larger than what the GPU decodes at a time");
-        if (part->staging_size + staged.size + kPage > most ||
-            (decodes && part->decoded + staged.chunk->bytes > most)) {
-          if (!close(part)) return false;
-          part = new_part(batch);
-        }
-        std::optional<std::uint64_t> room;
-        for (int turn = 0; turn < 2 && !room; ++turn) {
-          {
-            const std::lock_guard lock(mutex_);
-            arena_.drop(key);
-            room = arena_.allocate(staged.chunk->bytes, part->decode_after);
-          }
-          if (room || part->pinned.empty()) break;
-          if (!close(part)) return false;  // what it pins is free then
-          part = new_part(batch);
-        }
-        if (!room)
-          throw Error(ErrorCode::no_memory,
-                      "a chunk is larger than the GPU memory for decoded chunks");
-        chunk = staged.chunk;
-        chunk->offset = *room;
-        chunk->size = chunk->bytes;
-        chunk->decoded_by = part->number;
-        staged.staging = part->staging_size;
-        part->staging_size = round_up<std::uint64_t>(staged.staging + staged.size,
-                                                     staged.size >= kDirect ? kPage : 16);
-        if (decodes) part->decoded += chunk->bytes;
-        const std::lock_guard lock(mutex_);
-        arena_.insert(key, chunk);
-        part->chunks.push_back(std::move(staged));
+        chunk = add(part, key, std::move(staged));
+        if (chunk == nullptr) return false;
       } else {
         ++counters_.chunks_shared;
         if (!all_local_) fetches_.erase(key);  // fetched before it was known to be here
         if (chunk->decoded_by != part->number) part->assemble_after.push_back(chunk->decoded_by);
       }
-      chunk->pinned = true;
-      part->pinned.push_back(chunk);
-      batch->used.push_back(chunk);
-      {
-        const std::lock_guard lock(mutex_);
-        arena_.add_reader(*chunk, part->number);
-      }
+      pin(*part, chunk);
       const DecodedPlace at{chunk->offset - chunk->first, chunk->form};
       add_use(part->gathers, *view_, tables_, planned.plan, use, &at, tensors);
     }
@@ -222,6 +174,74 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
   }
   if (!close(part)) return false;
   planned_.pop_front();
+  return true;
+}
+
+/// Gives a chunk room on the device and in staging: in this part, or in a new one where it is full.
+/// Null after stop().
+std::shared_ptr<DecodedChunk> ProgramSource::add(std::shared_ptr<ProgramPart>& part, const Key& key,
+                                                 StagedChunk staged) {
+  const bool decodes = staged.way == StagedChunk::Way::decode;
+  const std::uint64_t most = options_.part;
+  const std::shared_ptr<StreamedBatch> batch = part->batch;
+  if (staged.size > most || (decodes && staged.chunk->bytes > most))
+    throw Error(ErrorCode::not_supported, "a chunk is larger than what the GPU decodes at a time");
+  if (part->staging_size + staged.size + kPage > most ||
+      (decodes && part->decoded + staged.chunk->bytes > most)) {
+    if (!close(part)) return nullptr;
+    part = new_part(batch);
+  }
+  std::optional<std::uint64_t> room;
+  for (int turn = 0; turn < 2 && !room; ++turn) {
+    {
+      const std::lock_guard lock(mutex_);
+      arena_.drop(key);
+      room = arena_.allocate(staged.chunk->bytes, part->decode_after);
+    }
+    if (room || part->pinned.empty()) break;
+    if (!close(part)) return nullptr;  // what it pins is free then
+    part = new_part(batch);
+  }
+  if (!room)
+    throw Error(ErrorCode::no_memory, "a chunk is larger than the GPU memory for decoded chunks");
+  std::shared_ptr<DecodedChunk> chunk = staged.chunk;
+  chunk->offset = *room;
+  chunk->size = chunk->bytes;
+  chunk->decoded_by = part->number;
+  staged.staging = part->staging_size;
+  part->staging_size =
+      round_up<std::uint64_t>(staged.staging + staged.size, staged.size >= kDirect ? kPage : 16);
+  if (decodes) part->decoded += chunk->bytes;
+  const std::lock_guard lock(mutex_);
+  arena_.insert(key, chunk);
+  part->chunks.push_back(std::move(staged));
+  return chunk;
+}
+
+/// The part's program reads the chunk.
+void ProgramSource::pin(ProgramPart& part, const std::shared_ptr<DecodedChunk>& chunk) {
+  chunk->pinned = true;
+  part.pinned.push_back(chunk);
+  part.batch->used.push_back(chunk);
+  const std::lock_guard lock(mutex_);
+  arena_.add_reader(*chunk, part.number);
+}
+
+/// False after stop().
+bool ProgramSource::add_made_channels(std::shared_ptr<ProgramPart>& part, const BatchPlan& plan,
+                                      std::span<const std::uint64_t> tensors) {
+  for (MadeBoxes& boxes : made_boxes(*view_, plan, std::min(kMadeGroup, options_.part / 4))) {
+    StagedChunk staged;
+    staged.way = StagedChunk::Way::made;
+    staged.size = boxes.bytes;
+    staged.made = boxes;
+    staged.chunk = std::make_shared<DecodedChunk>();
+    staged.chunk->bytes = boxes.bytes;
+    const auto chunk = add(part, {kMadeChannels, ++last_made_}, std::move(staged));
+    if (chunk == nullptr) return false;
+    pin(*part, chunk);
+    add_made(part->gathers, tables_, plan, boxes, chunk->offset, tensors);
+  }
   return true;
 }
 
@@ -268,7 +288,7 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
                               array.chunk_bytes()),
                   array.chunk_name(staged.index));
     if (coding.form.strides == cpu_form(array).strides) {  // any run of it can be read alone
-      const auto [first, last] = run_of(array, planned.plan, use);
+      const auto [first, last] = bytes_used(array, planned.plan, use);
       staged.begin = first;
       staged.size = last - first;
       staged.chunk->first = first;
@@ -419,7 +439,10 @@ std::shared_ptr<const Program> ProgramSource::next() {
 /// What was done for the part ends now. Those of no chunk are not worth a line.
 void ProgramSource::trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin,
                           std::uint64_t bytes, bool failed) const {
-  if (options_.trace == nullptr || (kind != Trace::Kind::assemble && part.chunks.empty())) return;
+  const auto stored = std::find_if(part.chunks.begin(), part.chunks.end(),
+                                   [](const StagedChunk& each) { return each.array != nullptr; });
+  if (options_.trace == nullptr || (kind != Trace::Kind::assemble && stored == part.chunks.end()))
+    return;
   const Trace::Event event{.kind = kind,
                            .end = failed ? Trace::End::failed : Trace::End::done,
                            .begin = begin,
@@ -432,8 +455,7 @@ void ProgramSource::trace(Trace::Kind kind, const ProgramPart& part, std::uint64
   if (kind == Trace::Kind::assemble)
     options_.trace->add(event);
   else
-    options_.trace->add(event, part.chunks.front().array->metadata().path,
-                        part.chunks.front().index);  // the first of them
+    options_.trace->add(event, stored->array->metadata().path, stored->index);  // the first
 }
 
 std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number,

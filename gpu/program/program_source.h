@@ -85,6 +85,11 @@ class ProgramSource {
   void fetch_ahead();
   void fetch(const Key& key);
   bool locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged);
+  std::shared_ptr<DecodedChunk> add(std::shared_ptr<ProgramPart>& part, const Key& key,
+                                    StagedChunk staged);
+  bool add_made_channels(std::shared_ptr<ProgramPart>& part, const BatchPlan& plan,
+                         std::span<const std::uint64_t> tensors);
+  void pin(ProgramPart& part, const std::shared_ptr<DecodedChunk>& chunk);
   void probe(const StagedChunk& staged, std::uint64_t stored_size);
   std::shared_ptr<ProgramPart> new_part(const std::shared_ptr<StreamedBatch>& batch);
   bool close(std::shared_ptr<ProgramPart>& part);
@@ -109,6 +114,7 @@ class ProgramSource {
   std::deque<Planned> planned_;
   std::uint64_t planned_up_to_ = 0;
   std::uint64_t last_number_ = 0;
+  std::int64_t last_made_ = 0;  // of the groups of made channels
   std::map<Key, std::future<std::shared_ptr<Fetched>>> fetches_;
   bool all_local_ = true;
 

@@ -260,17 +260,22 @@ TEST(AddUse, TakesPartsFromTheirPlaceInTheChunk) {
   EXPECT_THAT(targets, testing::UnorderedElementsAreArray(all));
 }
 
-TEST(AssemblyTables, LeaveMadeChannelsToTheHost) {
+TEST(AssemblyTables, LeaveCombinedAndCoarsenedVariablesToTheHost) {
   MemoryData data;
-  data.declare("a", "<f4", {"time", "lat"}, {2, 3}, {1, 3})
-      .index<double>("lat", "<f8", {90, 0, -90}, {{"units", "degrees_north"}});
-  const auto view = View::parse(
-      data.dataset(),
-      R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["a", {"make": "cos_latitude"}], "stack": "c"}}})",
-      "v", "v.json");
-  const Error error = error_of([&] { AssemblyTables tables(*view); });
-  EXPECT_EQ(error.code(), ErrorCode::not_supported);
-  EXPECT_EQ(error.why(), "the GPU does not make channels");
+  data.declare("a", "<f4", {"time", "lat"}, {2, 4}, {1, 4});
+  const auto refusal = [&](const char* tensor) {
+    const auto view =
+        View::parse(data.dataset(),
+                    fmt::format(R"({{"window": {{"time": 1}}, "tensors": {{"x": {}}}}})", tensor),
+                    "v", "v.json");
+    const Error error = error_of([&] { AssemblyTables tables(*view); });
+    EXPECT_EQ(error.code(), ErrorCode::not_supported);
+    return std::string(error.what());
+  };
+  EXPECT_EQ(refusal(R"({"variables": [{"make": "sum", "of": ["a", "a"]}]})"),
+            "the GPU does not combine variables (sum)");
+  EXPECT_EQ(refusal(R"({"variables": ["a"], "coarsen": {"lat": 2}})"),
+            "the GPU does not coarsen tensors (coarsen)");
 }
 
 }  // namespace assembly_plan_test

@@ -254,6 +254,37 @@ TEST(ProgramSource, AStaticVariableIsRepeatedAndDecodedOnce) {
   }
 }
 
+TEST(ProgramSource, ChannelsOfTimesAndPlacesAreComputedByTheHost) {
+  MemoryData data = coded_data(20, 2, 20, 30);
+  std::vector<double> hours(20), latitudes(20), longitudes(30);
+  for (std::size_t i = 0; i < 20; ++i) hours[i] = 6.0 * static_cast<double>(i);
+  for (std::size_t i = 0; i < 20; ++i) latitudes[i] = 80.0 - 8.0 * static_cast<double>(i);
+  for (std::size_t i = 0; i < 30; ++i) longitudes[i] = 12.0 * static_cast<double>(i);
+  data.index("time", "<f8", hours, {{"units", "hours since 2001-03-02"}})
+      .index("y", "<f8", latitudes, {{"units", "degrees_north"}})
+      .index("x", "<f8", longitudes, {{"units", "degrees_east"}});
+  for (const char* dtype : {"float32", "float64", "bfloat16"}) {
+    const auto view = View::parse(data.dataset(),
+                                  fmt::format(R"({{
+      "window": {{"time": {{"size": 3, "stride": 2, "edge": "pad"}}, "x": {{"size": 20, "stride": 15, "wrap": true}}}},
+      "batch": 4, "dtype": "{}", "order": {{"shuffle": "global"}},
+      "normalize": {{"method": "zscore", "statistics": {{"cos_zenith": {{"mean": 0.25, "std": 0.5}}}},
+                    "variables": ["cos_zenith"]}},
+      "tensors": {{"x": {{"variables": ["v2", {{"make": "cos_zenith"}}, {{"make": "sin_julian_day"}},
+                                     {{"make": "cos_latitude"}}, {{"make": "constant", "value": 0.1, "name": "c"}}],
+                        "stack": "channel", "offsets": {{"time": [0, 1]}}}},
+                  "y": {{"variables": [{{"make": "cos_zenith"}}], "dims": ["x", "y", "time"]}}}}}})",
+                                              dtype),
+                                  "v", "test");
+    // Little room: a batch has several programs.
+    Epoch result;
+    run(view, 64 << 10, 200 << 10, result);
+    for (const std::string& failed : result.failed) EXPECT_EQ(failed, "");
+    expect_engines_batches(view, result);
+    EXPECT_EQ(result.counters.chunks_on_cpu, 0u);
+  }
+}
+
 TEST(ProgramSource, RemoteStoresAreFetchedAhead) {
   MemoryData data = coded_data(20, 2, 20, 30);
   const auto dataset =
