@@ -5,10 +5,11 @@
 
 Mounts each store, opens it in other processes with device="cuda:0", compares batches with the mount's files (part bytes),
 kills readers and daemons (killed), does without a GPU or its memory (fallbacks), reads on two GPUs where there are two (two),
-measures (rates), and prints what it found. The exit code is 1 when anything was wrong.
+measures (rates; forcings: channels made on the fly), and prints what it found. The exit code is 1 when anything was wrong.
 """
 
 import argparse
+import array
 import contextlib
 import json
 import os
@@ -38,6 +39,34 @@ def pairs_view(store, size, epochs):
     tensor = {"variables": variables, "stack": "channel", "dims": dims}
     return {"name": "pairs", "window": {"time": 1}, "batch": {"size": size, "remainder": "drop"}, "epochs": epochs,
             "order": {"shuffle": "none"}, "tensors": {"x": tensor, "y": {**tensor, "offsets": {"time": [1]}}}}
+
+
+FORCINGS = [{"make": "cos_zenith"}, {"make": "cos_latitude"}, {"make": "sin_julian_day"}, {"make": "cos_julian_day"}]
+
+
+def forced_view(store, size, epochs):
+    """The same with channels of times and places, for which the store gets coordinates."""
+    variables = sorted(path.name for path in store.iterdir() if path.is_dir() and len(shape_of(path)) == 3)
+    steps, *grid = shape_of(store / variables[0])
+    coordinates = {"time": ("hours since 2001-01-01", [6 * i for i in range(steps)])}
+    for dim, unit, count, span in zip(("latitude", "longitude"), ("degrees_north", "degrees_east"), grid, (-180, 360)):
+        coordinates[dim] = unit, [(90 if span < 0 else 0) + span * i / count for i in range(count)]
+    for name, (units, values) in coordinates.items():
+        (store / name).mkdir(exist_ok=True)
+        (store / name / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": [name], "units": units}))
+        (store / name / ".zarray").write_text(json.dumps({
+            "zarr_format": 2, "shape": [len(values)], "chunks": [len(values)], "dtype": "<f8", "compressor": None, "filters": None,
+            "fill_value": None, "order": "C"}))
+        (store / name / "0").write_bytes(array.array("d", values).tobytes())
+    view = pairs_view(store, size, epochs)
+    for tensor in view["tensors"].values():
+        tensor["variables"] = variables
+    view["tensors"]["x"]["variables"] = variables + FORCINGS
+    return view
+
+
+def shape_of(path):
+    return json.loads((path / ".zarray").read_text())["shape"]
 
 
 class Mount:
@@ -286,6 +315,50 @@ def role_train(place, mode, batches):
     print(json.dumps({"alone_ms": alone * 1e3, "fed_ms": both * 1e3, "share": both / alone - 1}))
 
 
+def role_pinned(place, pin, batches):
+    """A training step that copies batches of host memory to the GPU, which is free to overlap with it."""
+    import torch
+
+    from batchfs.torch import BatchDataset, loader
+
+    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+
+    def step():
+        for _ in range(60):
+            torch.matmul(a, a)
+
+    def timed(body):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(int(batches)):
+            body()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - begin) / int(batches)
+
+    timed(step)
+    alone = timed(step)
+    data = BatchDataset(place, pin=pin == "pin")
+    iterator = iter(loader(data))
+    copies, bad = torch.cuda.Stream(), 0
+    for _ in range(3):
+        next(iterator)
+
+    def fed():
+        nonlocal bad
+        batch = next(iterator)
+        bad += batch["x"].is_pinned() != (pin == "pin")
+        with torch.cuda.stream(copies):
+            x = {name: tensor.to("cuda", non_blocking=True) for name, tensor in batch.items() if torch.is_tensor(tensor)}
+        step()  # beside the copy
+        torch.cuda.current_stream().wait_stream(copies)
+        x["x"][0, 0, 0].sum()
+
+    both = timed(fed)
+    batch = next(iterator)
+    size = sum(tensor.nbytes for tensor in batch.values() if torch.is_tensor(tensor))
+    print(json.dumps({"bad": bad, "MB": size / 1e6, "alone_ms": alone * 1e3, "fed_ms": both * 1e3, "share": both / alone - 1}))
+
+
 # The tests.
 
 
@@ -433,7 +506,35 @@ def part_rates(program, folder, codings):
     print(table(rows))
 
 
-PARTS = {"bytes": part_bytes, "killed": part_killed, "fallbacks": part_fallbacks, "two": part_two, "rates": part_rates}
+def part_forcings(program, folder, codings):
+    """Channels of times and places: right, on the GPU, and what they cost."""
+    rows, coding = [], codings[0]
+    store = folder / f"forced-{coding}"
+    shutil.copytree(folder / coding, store, copy_function=os.link, dirs_exist_ok=True)
+    plain, forced = pairs_view(folder / coding, 16, 1000), forced_view(store, 16, 1000)
+    mount = Mount(program, store, "--gpu-memory", GPU_MEMORY, views=[forced_view(store, 4, 1000)])
+    for mode in ("server", "client"):
+        said = answer(reader("compare", mount.directory, mode, 12))
+        check(said.get("bad") == [] and said.get("mode") == mode and not said.get("why_copied"), f"forcings, mode {mode}: {said}")
+    print("     ", json.dumps(mount.status()["handoff"]), flush=True)
+    mount.end()
+    for view, how in ((plain, ""), (forced, ", forcings"), (plain, ""), (forced, ", forcings")):
+        mount = Mount(program, store if view is forced else folder / coding, "--gpu-memory", GPU_MEMORY, views=[view])
+        for mode in ("server", "client"):
+            rows.append(measured(mount, coding, mode, how))
+        mount.end()
+    print(table(rows))
+
+
+def part_pinned(program, folder, codings):
+    mount = Mount(program, folder / codings[0], "--gpu", "off", size=8)
+    for pin in ("pin", "no", "pin", "no"):
+        said = answer(reader("pinned", mount.directory, pin, 20))
+        check(said.get("bad") == 0, f"{'page-locked' if pin == 'pin' else 'ordinary'} memory, copied beside a step: {said}")
+    mount.end()
+
+
+PARTS = {"forcings": part_forcings, "pinned": part_pinned, "bytes": part_bytes, "killed": part_killed, "fallbacks": part_fallbacks, "two": part_two, "rates": part_rates}
 
 
 def main():
