@@ -1,5 +1,6 @@
 """repository: W1 and W2 from an Icechunk repository, beside icechunk-python under zarr-python and under xarray with
-xbatcher. The chunks are those of W1's and W2's stores, byte for byte; local, or 50 ms per GET with --latency."""
+xbatcher. The chunks are those of W1's and W2's stores, byte for byte; local, or 50 ms per GET with --latency. batchfs reads
+with the workload's limit of memory, and with about the least that it works with."""
 
 import numpy as np
 
@@ -26,15 +27,17 @@ def w2_pairs(arguments):
 
 
 PARTS = {"W1": w1_patches, "W2": w2_pairs}
+LEAST = {"W1": "48MB", "W2": "350MB"}  # chunks of 17 MB, two at a time; batches of 157 MB, one read while the next is made
 
 
-def contenders(store, spec, view, count, order, memory):
+def contenders(part, store, spec, view, count, order, memory):
     gather = {"store": f"icechunk:{store}", "geometry": spec, "order": order, "batches_per_epoch": count}
     ours = {"store": store, "view": view, "count": count, "options": ["--memory", str(memory)] if memory else []}
     slow = {"limit": min(40, count)}
     return [
         Contender("batchfs", "peers.batchfs:batches", ours),
         Contender("batchfs-library", "peers.handoff:batches", ours),
+        Contender("batchfs-least", "peers.batchfs:batches", {**ours, "options": ["--memory", LEAST[part]]}),
         Contender("icechunk-zarr", "peers.zarr_python:batches", gather, slow),
         Contender("icechunk-zarr-fused", "peers.zarr_python:batches", {**gather, "pipeline": "fused"}, slow),
         Contender("icechunk-xbatcher", "peers.xbatcher_items:batches", {**gather, "threads": 2}, slow),
@@ -60,7 +63,7 @@ def run(arguments):
                 if arguments.latency is not None:
                     result.report["origin"] = origin.stats()
 
-            running = chosen(contenders(store, spec, view, count, order, memory), arguments.peers)
+            running = chosen(contenders(part, store, spec, view, count, order, memory), arguments.peers)
             running, ok = verified(running, sums)
             good = good and ok
             title = f"{part} from an Icechunk repository, {where}, {decoded / 1e9:.2f} GB decoded, {ratio:.1f} times compressed"
