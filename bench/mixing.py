@@ -43,7 +43,7 @@ def of_huge(arguments, batches):
         (path / "t").mkdir(parents=True)
         (path / ".zgroup").write_text('{"zarr_format": 2}')
         (path / "t/.zarray").write_text(json.dumps({"zarr_format": 2, "shape": [HUGE, ROW], "chunks": [64, ROW], "dtype": "<f4",
-                                                    "compressor": None, "fill_value": 0, "filters": None, "order": "C"}))
+                                                    "compressor": None, "fill_value": None, "filters": None, "order": "C"}))
         (path / "t/.zattrs").write_text('{"_ARRAY_DIMENSIONS": ["time", "x"]}')
     one = lambda seed: {"variables": ["t"], "window": {"time": 1}, "order": {"shuffle": "global", "seed": seed}}
     epochs = {"count": 1, "samples": batches * SIZE}

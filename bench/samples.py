@@ -61,12 +61,13 @@ def order_of(folder, store, view, spec, batches):
     file = folder / f"order-{hash_of([store, view, batches, w1.EPOCHS]):x}.npy"
     if not file.exists():
         rows = []
-        counts, strides = [count for *_, count in spec["window"]], [stride for _, _, stride, _ in spec["window"]]
+        dims, _, strides, counts = zip(*spec["window"])
         with Mount({}, store, [view]) as path:
             for epoch in range(w1.EPOCHS):
                 for batch in range(batches):
                     name = path / "views" / view["name"] / f"epoch-{epoch:04d}/batch-{batch:06d}.json"
-                    starts = np.array(json.loads(name.read_text())["starts"]) // strides
+                    windows = json.loads(name.read_text())["windows"]  # in the store: a component of a mixture selects
+                    starts = np.array([[at[dim][0] for dim in dims] for at in windows]) // strides
                     rows.append(np.ravel_multi_index(starts.T, counts))
         np.save(file, np.array(rows))
     return file
