@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from view_commands import batch, refused
 
 T, Y, X = 12, 8, 12
 TIMES = np.datetime64("2020-02-28T00", "ns") + np.arange(T) * np.timedelta64(6, "h")
@@ -30,18 +31,6 @@ def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("coarsen") / "s.zarr"
     ds.to_zarr(path, zarr_format=3, encoding={name: {"chunks": (4, 4, 9)} for name in ("t2m", "f8")})
     return path
-
-
-def batch(batchfs, folder, store, view, number=0, tensor="x"):
-    file = folder / "view.json"
-    file.write_text(json.dumps(view))
-    return batchfs.npy("batch", store, "--view", file, "--batch", number, "--tensor", tensor)
-
-
-def refused(batchfs, folder, store, view):
-    file = folder / "view.json"
-    file.write_text(json.dumps(view))
-    return batchfs.refusal("plan", store, "--view", file)
 
 
 def near(ours, expected, dtype="float32"):

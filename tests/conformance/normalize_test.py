@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+import view_commands
 import xarray as xr
 from safetensors.numpy import load as load_safetensors
+from view_commands import refused, view_file
 
 T, L, Y, X = 11, 3, 6, 7
 
@@ -34,17 +36,10 @@ def store(request, tmp_path_factory):
 
 
 def batch(batchfs, folder, store, view, name, number=0, form="npy"):
-    file = folder / "view.json"
-    file.write_text(json.dumps(view))
     if form == "npy":
-        return batchfs.npy("batch", store, "--view", file, "--batch", number, "--tensor", name)
+        return view_commands.batch(batchfs, folder, store, view, number, name)
+    file = view_file(folder, view)
     return load_safetensors(batchfs.bytes("batch", store, "--view", file, "--batch", number, "--format", form))[name]
-
-
-def refused(batchfs, folder, store, view):
-    file = folder / "view.json"
-    file.write_text(json.dumps(view))
-    return batchfs.refusal("plan", store, "--view", file)
 
 
 def same(actual, expected):
