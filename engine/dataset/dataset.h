@@ -138,8 +138,8 @@ class Dataset {
   /// The decoded values of a dimension's index coordinate, read once and kept.
   const Index& index(const std::string& dim) const;
   const NdArray& index_values(const std::string& dim) const { return index(dim).values; }
-  /// Reads all of them at once: from a remote store that is one round trip instead of many. What
-  /// fails is said by index_values().
+  /// Reads all of them at once: from a remote store that is one round trip instead of many. Errors
+  /// come from index_values().
   void load_index_values() const;
 
  private:
@@ -157,18 +157,5 @@ class Dataset {
 
 /// Dimension names of an array (see the file comment).
 std::vector<std::string> dimension_names(const ArrayMetadata& array);
-
-/// Reads and decodes a whole variable, blocking: for coordinates. Strings of any length come as
-/// long as the longest of them. Times outside of datetime64[ns] throw not_supported.
-NdArray read_variable(const Variable& variable, Decode decode = Decode::cf);
-
-/// The same, as xarray decides it: where some of the times lie outside of datetime64[ns] all of
-/// them are numbers, with a note.
-Dataset::Index read_index(const Variable& variable);
-
-/// How xarray decodes a variable: as `variable.cf` says, but times are numbers with a note where
-/// the first or the last of them lies outside of datetime64[ns]. Reads these two, blocking; where
-/// they cannot be read, it is `variable.cf`.
-CfDecoding settled_decoding(const Variable& variable);
 
 }  // namespace batchfs

@@ -10,6 +10,7 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/attributes.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/read_variable.h"
 #include "engine/view/order/order_spec.h"
 #include "engine/view/samples/missing.h"
 #include "engine/view/view_kinds.h"

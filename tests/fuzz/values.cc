@@ -4,6 +4,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/read_variable.h"
 #include "engine/dataset/selection.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/dataset/memory_data.h"

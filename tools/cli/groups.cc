@@ -10,6 +10,7 @@
 #include "engine/base/json_comments.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/fields.h"
+#include "engine/dataset/read_variable.h"
 #include "tools/cli/levels.h"
 #include "tools/cli/stores/named_arrays.h"
 

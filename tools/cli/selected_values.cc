@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/dataset/read_variable.h"
+
 namespace batchfs {
 
 namespace {

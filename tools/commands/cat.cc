@@ -7,6 +7,7 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/fields.h"
+#include "engine/dataset/read_variable.h"
 #include "tools/cli/command.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/levels.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/dataset/converter.h"
+#include "engine/dataset/read_variable.h"
 #include "tools/cli/value_text.h"
 
 namespace batchfs {

@@ -8,6 +8,7 @@
 
 #include "engine/dataset/axis_coordinates.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/read_variable.h"
 #include "engine/zarr/leading_axis.h"
 
 namespace batchfs {

@@ -8,6 +8,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/read_variable.h"
 
 namespace batchfs {
 

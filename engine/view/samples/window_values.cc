@@ -6,6 +6,7 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/joined/axis_join.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/read_variable.h"
 
 namespace batchfs {
 

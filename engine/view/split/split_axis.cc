@@ -10,6 +10,7 @@
 
 #include "engine/base/rounding.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/read_variable.h"
 #include "engine/view/samples/where.h"
 #include "engine/view/view_limits.h"
 

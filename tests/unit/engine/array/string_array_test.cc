@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/unit/engine/array/vlen_strings.h"
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
 namespace string_array_test {
 
-using Strings = std::vector<std::string>;
 using testing::HasSubstr;
 
 /// numcodecs.VLenUTF8().encode(np.array(["", "a", "h\u00e9llo", "\U0001f600"], object)).
@@ -18,19 +18,6 @@ const std::string kFourZlib = std::string(
     "\x78\x01\x63\x61\x80\x00\x46\x20\x95\xc8\x06\x24\x32\x0e\xaf\xcc\xc9\xc9\x67\x01\xb2\x3e\xcc"
     "\x9f\xd1\x00\x00\x34\x04\x06\x33",
     31);
-
-std::string vlen(const Strings& strings) {
-  std::string bytes;
-  const auto number = [&bytes](std::size_t n) {
-    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(n >> (8 * i));
-  };
-  number(strings.size());
-  for (const std::string& string : strings) {
-    number(string.size());
-    bytes += string;
-  }
-  return bytes;
-}
 
 struct Stored {
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/dataset/converter.h"
+#include "engine/dataset/read_variable.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/dataset/read_variable.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
@@ -155,37 +156,6 @@ TEST(Dataset, OneArrayThatCannotBeReadSpoilsNothing) {
   EXPECT_EQ(error.code(), ErrorCode::not_supported);
   EXPECT_EQ(error.where(), "bad");
   EXPECT_EQ(values_of<float>(read_variable(dataset->variable("good"))), (std::vector<float>{1, 2}));
-}
-
-TEST(Dataset, RawValuesAreAsStored) {
-  MemoryData data;
-  data.add<std::int16_t>("v", "<i2", {"x"}, {2}, {1, 2}, {{"scale_factor", 0.5}});
-  const auto dataset = data.dataset();
-  EXPECT_EQ(values_of<std::int16_t>(read_variable(dataset->variable("v"), Decode::raw)),
-            (std::vector<std::int16_t>{1, 2}));
-  EXPECT_EQ(values_of<double>(read_variable(dataset->variable("v"))),
-            (std::vector<double>{0.5, 1}));
-}
-
-TEST(Dataset, TruncatedChunksAreCorruptNotFill) {
-  MemoryData data;
-  data.add<float>("v", "<f4", {"x"}, {4}, {1, 2, 3});
-  const auto dataset = data.dataset();
-  const Error error = error_of([&] { read_variable(dataset->variable("v")); });
-  EXPECT_EQ(error.code(), ErrorCode::corrupt);
-  EXPECT_THAT(error.what(), HasSubstr("v/0"));
-}
-
-TEST(Dataset, CharacterArraysAreStrings) {
-  MemoryData data;
-  data.add<char>("name", "|S1", {"station", "length"}, {2, 3}, {'a', 'b', '\0', 'c', 'd', 'e'});
-  const auto dataset = data.dataset();
-  const Variable& name = dataset->variable("name");
-  EXPECT_THAT(name.dims, ElementsAre("station"));
-  EXPECT_EQ(name.shape, Dims{2});
-  const NdArray values = read_variable(name);
-  EXPECT_EQ(values.type.name(), "|S3");
-  EXPECT_EQ(values_of<char>(values), (std::vector<char>{'a', 'b', '\0', 'c', 'd', 'e'}));
 }
 
 }  // namespace dataset_test

@@ -1,0 +1,184 @@
+#include "engine/dataset/read_variable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/base/utf8.h"
+#include "engine/dataset/axis_coordinates.h"
+#include "engine/dataset/converter.h"
+
+namespace batchfs {
+namespace {
+
+/// Strings as numpy's fixed-length ones, in UCS-4.
+NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
+                   const std::string& name) {
+  constexpr std::uint64_t kMaxStringBytes = UINT64_C(1) << 30;
+  std::vector<std::u32string> texts;
+  std::size_t longest = 1;
+  for (const std::string& string : strings)
+    longest = std::max(longest, texts.emplace_back(code_points(string)).size());
+  if (longest * 4 * std::max<std::size_t>(strings.size(), 1) > kMaxStringBytes)
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{} strings, the longest of {} characters, are more than 1 GB",
+                            strings.size(), longest),
+                name);
+  NdArray result{make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest)), shape,
+                 Buffer(strings.size() * longest * 4)};
+  if (result.data.size() > 0) std::memset(result.data.data(), 0, result.data.size());
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (!texts[i].empty())
+      std::memcpy(result.data.data() + i * longest * 4, texts[i].data(), texts[i].size() * 4);
+  return result;
+}
+
+/// Bytes of any length as numpy's fixed-length ones.
+NdArray bytes_array(const std::vector<std::string>& strings, const Dims& shape,
+                    const std::string& name) {
+  constexpr std::uint64_t kMaxBytes = UINT64_C(1) << 30;
+  std::size_t longest = 1;
+  for (const std::string& string : strings) longest = std::max(longest, string.size());
+  if (longest * std::max<std::size_t>(strings.size(), 1) > kMaxBytes)
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{} byte strings, the longest of {} bytes, are more than 1 GB",
+                            strings.size(), longest),
+                name);
+  NdArray result{make_type(Kind::bytes, static_cast<std::uint32_t>(longest)), shape,
+                 Buffer(strings.size() * longest)};
+  if (result.data.size() > 0) std::memset(result.data.data(), 0, result.data.size());
+  for (std::size_t i = 0; i < strings.size(); ++i)
+    if (!strings[i].empty())
+      std::memcpy(result.data.data() + i * longest, strings[i].data(), strings[i].size());
+  return result;
+}
+
+/// Elements as stored, in native byte order.
+NdArray read_stored(const Array& array, const Box& box) {
+  const Dims shape = box.shape;
+  NdArray stored{array.type(), shape,
+                 Buffer(static_cast<std::size_t>(element_count(shape)) * array.type().itemsize)};
+  stored.type.big_endian = false;
+  array.read(box, stored.data.data());
+  return stored;
+}
+
+NdArray decoded(const NdArray& stored, const CfDecoding& cf) {
+  NdArray result{
+      cf.decoded, stored.shape,
+      Buffer(static_cast<std::size_t>(element_count(stored.shape)) * cf.decoded.itemsize)};
+  Converter(cf, cf.decoded)
+      .convert(stored.shape, stored.data.data(), c_strides(stored.shape, stored.type.itemsize),
+               result.data.data(), c_strides(result.shape, result.type.itemsize));
+  return result;
+}
+
+/// Times that datetime64[ns] does not hold are left as numbers.
+bool are_far_times(const CfDecoding& cf, const Error& error) {
+  return cf.time == CfDecoding::Time::datetime && error.code() == ErrorCode::not_supported;
+}
+
+/// Values of all parts, each at its positions.
+NdArray read_parts(const Variable& variable, Decode decode) {
+  NdArray result;
+  for (std::size_t p = 0; p < variable.parts.size(); ++p) {
+    const NdArray part = read_variable(*variable.parts[p], decode);
+    const std::int64_t itemsize = part.type.itemsize;
+    if (p == 0) {
+      result.type = part.type;
+      result.shape = variable.own_shape();
+      result.data = Buffer(static_cast<std::size_t>(element_count(result.shape) * itemsize));
+    } else if (!(part.type == result.type)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} in '{}' and {} in '{}'", result.type.name(),
+                              variable.concat->parts[0].name, part.type.name(),
+                              variable.concat->parts[p].name),
+                  variable.name);
+    }
+    std::int64_t outer = 1, inner = itemsize;
+    for (std::size_t d = 0; d < variable.concat_dim; ++d) outer *= result.shape[d];
+    for (std::size_t d = variable.concat_dim + 1; d < result.shape.size(); ++d)
+      inner *= result.shape[d];
+    const Positions& positions = variable.concat->parts[p].positions;
+    const std::int64_t from = part.shape[variable.concat_dim], to = positions.size();
+    const auto [first, end] = positions.held();
+    for (std::int64_t o = 0; o < outer; ++o)
+      for (std::int64_t i = first; i < end; ++i)
+        if (positions[i] != Positions::kNone)
+          std::memcpy(result.data.data() + (o * to + i) * inner,
+                      part.data.data() + (o * from + positions[i]) * inner,
+                      static_cast<std::size_t>(inner));
+  }
+  return result;
+}
+
+}  // namespace
+
+NdArray read_variable(const Variable& variable, Decode decode) {
+  if (!variable.is_readable())
+    throw Error(ErrorCode::not_supported, "values cannot be read: " + variable.unsupported,
+                variable.name);
+  if (variable.is_concatenated()) return read_parts(variable, decode);
+  if (variable.strings != nullptr) {
+    const bool is_text = variable.metadata->type.kind == Kind::variable_string;
+    return (is_text ? text_array : bytes_array)(variable.strings->read(), variable.shape,
+                                                variable.name);
+  }
+  if (variable.axis != nullptr && variable.axis->labels != nullptr)
+    return text_array(*variable.axis->labels, variable.shape, variable.name);
+  if (variable.axis != nullptr) return axis_values(variable);
+  NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
+  if (decode == Decode::raw) return stored;
+  const CfDecoding& cf = variable.cf;
+  if (cf.joined_characters > 0 || cf.is_identity()) {
+    stored.type = cf.decoded;
+    stored.shape = variable.shape;
+    return stored;
+  }
+  try {
+    return decoded(stored, cf);
+  } catch (Error& error) {
+    throw error.at(variable.name);
+  }
+}
+
+Dataset::Index read_index(const Variable& variable) {
+  if (variable.array == nullptr || variable.cf.time != CfDecoding::Time::datetime ||
+      variable.is_concatenated())
+    return {read_variable(variable), variable.cf};
+  const NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
+  try {
+    return {decoded(stored, variable.cf), variable.cf};
+  } catch (const Error& error) {
+    if (!are_far_times(variable.cf, error)) throw;
+  }
+  CfDecoding numbers = cf_decoding(*variable.metadata, false, Times::numbers);
+  return {decoded(stored, numbers), numbers};
+}
+
+CfDecoding settled_decoding(const Variable& variable) {
+  if (variable.array == nullptr || variable.cf.time != CfDecoding::Time::datetime ||
+      element_count(variable.shape) == 0)
+    return variable.cf;
+  const Dims shape = variable.array->shape();
+  Box box{Dims(shape.size(), 0), Dims(shape.size(), 1)};
+  for (int end = 0; end < 2; ++end) {
+    NdArray stored;
+    try {
+      stored = read_stored(*variable.array, box);
+    } catch (const Error&) {
+      return variable.cf;  // a caller that reads the values reports it
+    }
+    try {
+      decoded(stored, variable.cf);
+    } catch (const Error& error) {
+      if (!are_far_times(variable.cf, error)) throw;
+      return cf_decoding(*variable.metadata, false, Times::numbers);
+    }
+    for (std::size_t d = 0; d < shape.size(); ++d) box.start[d] = shape[d] - 1;
+  }
+  return variable.cf;
+}
+
+}  // namespace batchfs
