@@ -2,25 +2,14 @@
 
 import io
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from several_stores import SeveralStores, write
 
 LATS, LONS = np.linspace(60, -60, 5), np.arange(6) * 60.0
-
-
-def write(path, dataset, version=3, chunks=None, encoding=None):
-    encodings = {name: {"chunks": tuple(min(n, (chunks or {}).get(d, n)) for d, n in zip(v.dims, v.shape))}
-                 for name, v in dataset.data_vars.items() if v.ndim}
-    for name, more in (encoding or {}).items():
-        encodings.setdefault(name, {}).update(more)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        dataset.drop_encoding().to_zarr(path, zarr_format=version, encoding=encodings, consolidated=True)
-        return xr.open_zarr(path).load()
 
 
 def year(seed, number, hours=6, count=None, lats=LATS):
@@ -34,11 +23,12 @@ def year(seed, number, hours=6, count=None, lats=LATS):
                       {"time": times, "lat": lats, "lon": LONS})
 
 
-class Years:
+class Years(SeveralStores):
     """Three stores of a year each, of other chunks, one packed as integers."""
 
     def __init__(self, batchfs, folder, version=3):
-        self.batchfs, self.folder, self.data = batchfs, folder, []
+        super().__init__(batchfs, folder, folder / "first.zarr", [f"era={folder}/y{{2000..2002}}.zarr"])
+        self.data = []
         packed = {"t2m": {"dtype": "i2", "scale_factor": 0.01, "add_offset": 1.5, "_FillValue": -32768}}
         for i, number in enumerate((2000, 2001, 2002)):
             self.data.append(write(folder / f"y{number}.zarr", year(i, number, count=50 + 7 * i), version,
@@ -46,26 +36,7 @@ class Years:
             self.data[-1]["t2m"].attrs.pop("scale_factor", None)
         self.whole = xr.concat(self.data, "time", data_vars="minimal", coords="minimal", compat="override",
                                combine_attrs="drop_conflicts")
-        write(folder / "first.zarr", year(9, 2000, count=3), version)
-
-    def command(self, view, stores=None):
-        file = self.folder / "view.json"
-        file.write_text(json.dumps(view))
-        words = [self.folder / "first.zarr"]
-        for store in stores or ["era=" + str(self.folder / "y{2000..2002}.zarr")]:
-            words += ["--store", store]
-        return [*words, "--view", file]
-
-    def tensors(self, view, *more, stores=None):
-        data = self.batchfs.bytes("batch", *self.command(view, stores), "--format", "npz", *more)
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            return dict(file)
-
-    def plan(self, view, stores=None):
-        return json.loads(self.batchfs.bytes("plan", *self.command(view, stores), "--json"))
-
-    def refusal(self, view, stores=None):
-        return self.batchfs.refusal("plan", *self.command(view, stores))
+        write(self.first, year(9, 2000, count=3), version)
 
 
 @pytest.fixture(params=[2, 3], ids=["v2", "v3"])
@@ -303,9 +274,8 @@ def test_random_parts(batchfs, tmp_path, seed):
     for i in range(7):
         write(tmp_path / f"p{i:02d}.zarr", whole.isel(time=slice(cuts[i], cuts[i + 1])), 2 + int(random.integers(2)),
               {"time": int(random.integers(1, 12)), "lat": int(random.integers(1, 6)), "lon": 4})
-    years = Years.__new__(Years)
-    years.batchfs, years.folder = batchfs, tmp_path
-    write(tmp_path / "first.zarr", whole.isel(time=slice(0, 2)))
+    years = SeveralStores(batchfs, tmp_path, tmp_path / "first.zarr")
+    write(years.first, whole.isel(time=slice(0, 2)))
     size, stride = int(random.integers(1, 25)), int(random.integers(1, 9))
     view = of_years(variables=["a", "b", "when"], window={"time": {"size": size, "stride": stride}})
     got = years.tensors(view, stores=["era=" + str(tmp_path / "p{00..06}.zarr")])
@@ -328,9 +298,8 @@ def test_overlaps(batchfs, tmp_path, prefer, descending):
     order = parts if prefer == "first" else parts[::-1]
     whole = order[0].combine_first(order[1]).combine_first(order[2])
     whole = whole.sortby("time", ascending=not descending)
-    years = Years.__new__(Years)
-    years.batchfs, years.folder = batchfs, tmp_path
-    write(tmp_path / "first.zarr", parts[0])
+    years = SeveralStores(batchfs, tmp_path, tmp_path / "first.zarr")
+    write(years.first, parts[0])
     view = {"sources": {"e": {"store": "e", "concat": "time", "prefer": prefer}}, "variables": ["tp"],
             "window": {"time": {"size": 5, "stride": 2}}, "batch": 100, "order": {"shuffle": "none"}}
     stores = ["e=" + str(tmp_path / "p{0..2}.zarr")]

@@ -1,8 +1,6 @@
 """Stores beside one another along a new dimension, against xarray.concat."""
 
-import io
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +8,7 @@ import pytest
 import xarray as xr
 import zarr
 import zarr.codecs
+from several_stores import SeveralStores, write
 
 LATS, LONS = np.linspace(60, -60, 5), np.arange(6) * 60.0
 TIMES = np.datetime64("2000-01-01", "ns") + np.arange(20) * np.timedelta64(6, "h")
@@ -25,56 +24,24 @@ def member(seed, lats=LATS, **more):
                       {"time": TIMES, "lat": lats, "lon": LONS} | more)
 
 
-def write(path, dataset, version=3, encoding=None, chunks=None):
-    encodings = {name: {"chunks": tuple(min(n, (chunks or {}).get(d, n)) for d, n in zip(v.dims, v.shape))}
-                 for name, v in dataset.data_vars.items() if v.ndim}
-    for name, each in (encoding or {}).items():
-        encodings.setdefault(name, {}).update(each)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        dataset.drop_encoding().to_zarr(path, zarr_format=version, encoding=encodings, consolidated=True)
-        return xr.open_zarr(path, mask_and_scale=True).load()
-
-
-class Ensemble:
+class Ensemble(SeveralStores):
     """Four stores, of other chunks and codecs each, one of shards and one packed as integers."""
 
     def __init__(self, batchfs, folder, version=3):
-        self.batchfs, self.folder, self.data = batchfs, folder, []
+        super().__init__(batchfs, folder, folder / "first.zarr", [f"era={folder}/m{{00..03}}.zarr"])
+        self.data = []
         kinds = [{}, {"t2m": {"dtype": "i2", "scale_factor": 0.01, "_FillValue": -32768}}, {}, {}]
         if version == 3:
             kinds[2] = {"t2m": {"shards": (8, 4, 6)}}
         for i, encoding in enumerate(kinds):
             chunks = {"time": 4 + i % 3, "lat": 2} if i != 2 else {"time": 4, "lat": 2}
-            self.data.append(write(folder / f"m{i:02}.zarr", member(i), version, encoding, chunks))
+            self.data.append(write(folder / f"m{i:02}.zarr", member(i), version, chunks, encoding))
         self.whole = self.concat(np.arange(4))
-        write(folder / "first.zarr", member(9), version)
+        write(self.first, member(9), version)
 
     def concat(self, labels):
         return xr.concat(self.data, pd.Index(labels, name="member"), data_vars="all", coords="minimal",
                          compat="override", combine_attrs="drop_conflicts", join="exact")
-
-    def command(self, view, stores=None):
-        file = self.folder / "view.json"
-        file.write_text(json.dumps(view))
-        words = [self.folder / "first.zarr"]
-        for store in stores or [f"era={self.folder}/m{{00..03}}.zarr"]:
-            words += ["--store", store]
-        return [*words, "--view", file]
-
-    def tensors(self, view, *more, stores=None):
-        data = self.batchfs.bytes("batch", *self.command(view, stores), "--format", "npz", *more)
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            return dict(file)
-
-    def plan(self, view, stores=None):
-        return json.loads(self.batchfs.bytes("plan", *self.command(view, stores), "--json"))
-
-    def provenance(self, view, stores=None):
-        return json.loads(self.batchfs.bytes("batch", *self.command(view, stores), "--format", "json"))
-
-    def refusal(self, view, stores=None):
-        return self.batchfs.refusal("plan", *self.command(view, stores))
 
 
 @pytest.fixture(params=[2, 3], ids=["v2", "v3"])

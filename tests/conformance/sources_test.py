@@ -11,19 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from several_stores import SeveralStores, write
 
 START = np.datetime64("2000-01-01", "ns")
 HOUR = np.timedelta64(1, "h")
 LATS, LONS = np.linspace(60, -60, 5), np.arange(6) * 60.0
-
-
-def write(path, dataset, version=3, chunks=None):
-    encoding = {name: {"chunks": tuple(min(n, (chunks or {}).get(d, n)) for d, n in zip(v.dims, v.shape))}
-                for name, v in dataset.data_vars.items() if v.ndim}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        dataset.drop_encoding().to_zarr(path, zarr_format=version, encoding=encoding, consolidated=True)
-        return xr.open_zarr(path).load()
 
 
 def fields(seed, times, name, lats=LATS, lons=LONS):
@@ -36,11 +28,11 @@ def times_with_gaps(seed, count, step, gaps):
     return START + left * step * HOUR
 
 
-class Sources:
+class Sources(SeveralStores):
     """Three stores: `anchor` (six-hourly, with gaps), `rain` (the same days, other gaps) and `static`."""
 
     def __init__(self, batchfs, folder, version=3, seed=1):
-        self.batchfs, self.folder = batchfs, folder
+        super().__init__(batchfs, folder, folder / "anchor.zarr")
         self.stores, self.data = {}, {}
         self.add("anchor", fields(seed, times_with_gaps(seed, 40, 6, 5), "t2m"), version, {"time": 4})
         self.add("rain", fields(seed + 1, times_with_gaps(seed + 1, 50, 6, 12), "tp", LATS[::-1]), version,
@@ -53,25 +45,14 @@ class Sources:
         self.stores[name] = self.folder / f"{name}.zarr"
         self.data[name] = write(self.stores[name], dataset, version, chunks)
 
-    def words(self, view, stores=None):
-        file = self.folder / "view.json"
-        file.write_text(json.dumps(view))
-        words = [self.stores["anchor"]]
-        for name in stores if stores is not None else [name for name in self.stores if name != "anchor"]:
-            words += ["--store", f"{name}={self.stores[name]}"]
-        return [*words, "--view", file]
-
-    def tensors(self, view, batch=0):
-        bytes_ = self.batchfs.bytes("batch", *self.words(view), "--batch", batch, "--format", "npz")
-        with np.load(io.BytesIO(bytes_), allow_pickle=False) as file:
-            return dict(file)
+    def command(self, view, stores=None):
+        self.first = self.stores["anchor"]  # tests replace it
+        names = stores if stores is not None else [name for name in self.stores if name != "anchor"]
+        return super().command(view, [f"{name}={self.stores[name]}" for name in names])
 
     def samples(self, view):
-        plan = json.loads(self.batchfs.bytes("plan", *self.words(view), "--json"))
+        plan = self.plan(view)
         return plan["samples"], plan["dropped"]
-
-    def refusal(self, view, stores=None):
-        return self.batchfs.refusal("plan", *self.words(view, stores))
 
 
 @pytest.fixture(params=[2, 3], ids=["v2", "v3"])
@@ -169,7 +150,7 @@ def test_durations_are_looked_up_in_the_sources_own_labels(sources):
     stacked = view | {"tensors": {"both": {"variables": ["t2m", "imerg:precipitation"], "stack": "channel",
                                            "dims": ["channel", "lat", "lon"], "offsets": {"time": ["-6h", "0h"]}}}}
     made = sources.tensors(stacked)["both"]
-    schema = json.loads(sources.batchfs.bytes("plan", *sources.words(stacked), "--json"))
+    schema = sources.plan(stacked)
     assert made.shape[1:] == (8, 5, 6) and schema["samples"] == len(made)
 
 
@@ -207,7 +188,7 @@ def test_groups_of_the_first_store_are_sources_too(batchfs, tmp_path):
 def test_statistics_are_of_what_samples_reach(sources):
     view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"])
     a, b = xr.align(sources.data["anchor"], sources.data["rain"], join="inner")
-    found = json.loads(sources.batchfs.bytes("statistics", *sources.words(view), "--json"))["variables"]
+    found = json.loads(sources.batchfs.bytes("statistics", *sources.command(view), "--json"))["variables"]
     for name, values in (("t2m", a.t2m), ("rain:tp", b.tp)):
         values = values.values.astype("f8")
         assert found[name]["count"] == values.size
@@ -241,7 +222,7 @@ def test_a_shuffled_epoch_has_each_sample_once(sources):
 
 def test_provenance_names_the_source(sources):
     view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"], batch=2)
-    text = sources.batchfs.bytes("batch", *sources.words(view), "--format", "json")
+    text = sources.batchfs.bytes("batch", *sources.command(view), "--format", "json")
     chunks = json.loads(text)["chunks"]
     assert any(name.startswith("rain:tp/") for name in chunks)
     assert any(name.startswith("t2m/") for name in chunks)
@@ -354,10 +335,10 @@ def test_a_remote_store_beside_a_local_one(batchfs, tmp_path, served):
     assert np.array_equal(made["rain:tp"][:, 0], b.sel(lat=a.lat).tp.values)
     assert np.array_equal(made["static:lsm"][0], sources.data["static"].lsm.values)
     cache = tmp_path / "cache"
-    text = batchfs.bytes("warm", *sources.words(view), "--cache-dir", cache).decode()
+    text = batchfs.bytes("warm", *sources.command(view), "--cache-dir", cache).decode()
     assert text and any(cache.rglob("*"))
     assert np.array_equal(made["rain:tp"], np.load(io.BytesIO(batchfs.bytes(
-        "batch", *sources.words(view), "--cache-dir", cache, "--format", "npz")))["rain:tp"])
+        "batch", *sources.command(view), "--cache-dir", cache, "--format", "npz")))["rain:tp"])
 
 
 def grids(sources, ratio=3):
@@ -418,9 +399,9 @@ def test_whole_nested_grids_selections_and_finer_times(batchfs, tmp_path):
         assert np.array_equal(made["hi"][s, 0], fine[s:s + 2][:, rows])
         assert (made["hi"][s, 1] == np.arange(s, s + 2)[:, None, None]).all()
         assert np.array_equal(made["p"][s], np.arange(s * 6, s * 6 + 12))
-    schema = json.loads(batchfs.bytes("plan", *sources.words(view), "--json"))
+    schema = sources.plan(view)
     assert schema["tensors"][0]["dims"] == ["sample", "channel", "time", "f:y", "f:x"]
-    found = json.loads(batchfs.bytes("statistics", *sources.words(view | {"variables": ["f:u"], "tensors": {
+    found = json.loads(batchfs.bytes("statistics", *sources.command(view | {"variables": ["f:u"], "tensors": {
         "hi": {"variables": ["f:u"]}}}), "--json"))["variables"]["f:u"]
     np.testing.assert_allclose(found["mean"], fine[:, rows].astype("f8").mean(), rtol=1e-9)
     view["tensors"]["hi"]["variables"] = ["f:u", "t"]
@@ -441,7 +422,7 @@ def test_grids_that_do_not_nest_are_refused(batchfs, tmp_path):
 
 def test_check_says_to_check_each_store(sources):
     view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"])
-    text = sources.batchfs.refusal("check", *sources.words(view))
+    text = sources.batchfs.refusal("check", *sources.command(view))
     assert f"one store is checked at a time: batchfs check {sources.stores['rain']}" in text
 
 
@@ -451,7 +432,7 @@ def test_a_split_needs_a_gap_for_durations(sources):
         split={"parts": {"train": "rest", "val": [{"time": {"from": "2000-01-08"}}]}})
     assert "give a \"gap\" along 'time'" in sources.refusal(view)
     view["split"]["gap"] = {"time": "12h"}
-    plan = json.loads(sources.batchfs.bytes("plan", *sources.words(view), "--json"))
+    plan = sources.plan(view)
     assert plan["parts"]["train"]["samples"] > 0 and plan["parts"]["val"]["samples"] > 0
 
 
@@ -460,10 +441,10 @@ def test_statistics_that_would_be_of_other_positions_are_refused(batchfs, tmp_pa
     grids(sources, 2)
     view = {"sources": {"c": {}, "f": {"store": "fine", "join": {"y": {"ratio": 2}, "x": {"ratio": 2}}}},
             "window": {"time": 1}, "variables": ["t", "f:u"]}
-    assert "no numbers for each 'y': 'f:u' has 2 positions" in batchfs.refusal("statistics", *sources.words(view), "--per", "y")
+    assert "no numbers for each 'y': 'f:u' has 2 positions" in batchfs.refusal("statistics", *sources.command(view), "--per", "y")
     view["window"] = {"y": 1}
     view["split"] = {"blocks": {"y": 2}, "fractions": {"train": 0.5, "val": 0.5}}
-    assert "which the view's split cuts" in batchfs.refusal("statistics", *sources.words(view))
+    assert "which the view's split cuts" in batchfs.refusal("statistics", *sources.command(view))
 
 
 @pytest.mark.parametrize("at_most", [0, 0.2])
