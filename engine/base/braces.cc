@@ -24,13 +24,13 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-/// Digits with a zero in front: all numbers of a range are then as long.
+/// Digits with a leading zero: all numbers of the range then have this width.
 bool is_padded(std::string_view text) {
   const std::size_t sign = text.starts_with('-') ? 1 : 0;
   return text.size() > sign + 1 && text[sign] == '0';
 }
 
-/// What stands between braces; empty: they are no range and no list.
+/// The expansion of the text between braces; empty: neither a range nor a list.
 std::vector<std::string> values_of(std::string_view inside, std::size_t most) {
   std::vector<std::string> values;
   const auto add = [&](std::string value) {

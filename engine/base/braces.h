@@ -10,12 +10,12 @@ namespace batchfs {
 
 struct ExpandedText {
   std::string text;  // "y1979"
-  std::string key;   // what stands in place of the braces, "1979"; of several joined by '-'
+  std::string key;   // the braces' value, "1979"; several are joined by '-'
 };
 
 /// The texts that one with braces stands for, the last braces fastest: lists and ranges of whole
-/// numbers, `{01..12}` with zeros in front, `{1980..2020..10}` with a step. Other braces, and what
-/// is nested, are left as they are. One text with an empty key where there are none. Throws
+/// numbers, `{01..12}` with leading zeros, `{1980..2020..10}` with a step. Other braces and nested
+/// ones stay as they are. A text without braces gives itself, with an empty key. Throws
 /// invalid_argument for more than `most`.
 std::vector<ExpandedText> expand_braces(std::string_view text, std::size_t most);
 

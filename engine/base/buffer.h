@@ -38,8 +38,8 @@ class Buffer {
 
   /// Forgets the bytes past `size`, which must not grow.
   void truncate(std::size_t size) { size_ = size; }
-  /// Frees it without keeping the memory for the next ones: of a run like which no other follows,
-  /// the text of a whole file. Empty then.
+  /// Frees the memory instead of pooling it, for a size that will not recur, such as the text of
+  /// a whole file. Empties the buffer.
   void discard();
 
  private:

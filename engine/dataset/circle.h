@@ -18,8 +18,8 @@ namespace batchfs {
 /// round.
 std::optional<double> period_of(const Variable& index, const NdArray& values);
 
-/// Half the distance of neighbouring numbers of the type near a period: labels are rounded by so
-/// much.
+/// The rounding error of labels near a period: half the distance of neighbouring numbers of the
+/// type.
 double circle_rounding(const DataType& type, double period);
 
 /// The positions with from <= value <= to modulo `period`, in the order that begins at `from` and

@@ -55,13 +55,13 @@ struct Variable {
   /// Of another source: where its array has the positions of each dimension; null, and beyond the
   /// end of the list: position by position.
   std::vector<std::shared_ptr<const AxisJoin>> joins;
-  /// Of several stores, one behind the other: the arrays, in the order of `concat`, along dimension
+  /// Of concatenated stores: the arrays, in the order of `concat`, along dimension
   /// `concat_dim`. `array`, `metadata`, `cf` and `attributes` are then those of the first, and
   /// others may have chunks, codecs, fill values, scale and offset of their own.
   std::vector<std::shared_ptr<const Variable>> parts;
   std::shared_ptr<const ConcatAxis> concat;
   std::size_t concat_dim = 0;
-  int part = -1;  // number of the part that this is alone: see part_of()
+  int part = -1;  // the number that part_of() was given; -1: not one part alone
 
   CfDecoding cf;  // how open_zarr decodes it
   bool is_coordinate = false;
@@ -102,7 +102,7 @@ class Dataset {
     CfDecoding cf;  // how the values were decoded: times may be numbers where Variable::cf had none
   };
 
-  /// What join_sources() and concat_datasets() make a dataset of.
+  /// The parts that join_sources() and concat_datasets() build a dataset from.
   struct Parts {
     std::uint64_t memory_limit = 0;
     std::vector<Variable> variables;
@@ -129,7 +129,7 @@ class Dataset {
 
   const Json& attributes() const { return attributes_; }
 
-  /// Bytes that whoever reads it may take, in all: --memory.
+  /// Limit of the memory of all readers together [bytes]: --memory.
   std::uint64_t memory_limit() const { return memory_limit_; }
 
   /// The index coordinate of a dimension (the 1-d variable of its name); nullptr when there is

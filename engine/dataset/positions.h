@@ -34,7 +34,7 @@ class Positions {
     return start_ == other.start_ && count_ == other.count_ && before_ == other.before_ &&
            held_ == other.held_ && list_ == other.list_ && drops_dim_ == other.drops_dim_;
   }
-  /// `count` of them from `first` on. Precondition: there are as many.
+  /// The `count` positions from `first` on. Precondition: first + count <= size().
   Positions slice(std::int64_t first, std::int64_t count) const;
   /// A list of `count`, which has these from `before` on and kNone elsewhere.
   Positions within(std::int64_t before, std::int64_t count) const;
@@ -42,7 +42,7 @@ class Positions {
 
  private:
   std::int64_t start_ = 0, count_ = 0;
-  std::int64_t before_ = 0, held_ = 0;  // leading kNone, and how many lie between the outer ones
+  std::int64_t before_ = 0, held_ = 0;  // leading kNone; positions between the outer kNone
   std::shared_ptr<const std::vector<std::int64_t>> list_;  // null: a range
   bool drops_dim_ = false, has_gaps_ = false;
 };

@@ -35,18 +35,18 @@ class CompensatedSum {
   double sum_ = 0, rest_ = 0;
 };
 
-/// Puts parts together, in order, with the formula of Chan, Golub and LeVeque (1979).
+/// Merges parts, in order, with the formula of Chan, Golub and LeVeque (1979).
 class MergedMoments {
  public:
   MergedMoments() = default;
-  /// What the accessors below gave.
+  /// From the values of the accessors below.
   MergedMoments(const Moments& total, CompensatedSum sum, CompensatedSum m2)
       : total_(total), sum_(sum), m2_(m2) {}
 
   void add(const Moments& part);
-  /// Loses no digits of the other's sums.
+  /// Keeps all digits of the other's sums.
   void add(const MergedMoments& other);
-  /// Counts so many NaN less.
+  /// Subtracts from the count of NaN.
   void forget_nan(std::int64_t count) { total_.nan -= count; }
   Moments moments() const;
 

@@ -8,7 +8,7 @@ namespace batchfs {
 
 namespace {
 
-/// By entry. Entries that only one of the two has stay as they are.
+/// By entry. Entries of only one of the two stay as they are.
 void merge_entries(MomentsNode& left, MomentsNode&& right) {
   if (left.entries == right.entries) {
     for (std::size_t i = 0; i < left.moments.size(); ++i) left.moments[i].add(right.moments[i]);

@@ -1,11 +1,11 @@
 #pragma once
-// Sums moments over a binary tree of fixed shape, so that shares of the work that are computed
-// apart come to the same bits as all of it at once.
+// Sums moments over a binary tree of fixed shape, so that processes which share the work compute
+// the same bits as one process.
 //
 // The leaves are numbered. Node k of level l covers the leaves from k 2^l to (k + 1) 2^l, the end
-// excluded, and is merged of its two children, the left one first. A run of leaves is held as its
-// largest nodes; those of neighbouring runs merge further. What is left over of all leaves, since
-// their number is no power of two, is merged from the right.
+// excluded, and merges its two children, the left one first. A run of leaves is held as its
+// largest nodes; those of neighbouring runs merge further. Where the number of leaves is no power
+// of two, the remaining nodes are merged from the right.
 
 #include <cstdint>
 #include <utility>

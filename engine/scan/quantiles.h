@@ -1,5 +1,5 @@
 #pragma once
-// Quantiles of numbers in bounded memory, in parts that are put together in any order.
+// Quantiles of numbers in bounded memory, from parts that are merged in any order.
 //
 // Numbers are counted in buckets: of all doubles in ascending order, each 2^shift that follow one
 // another are a bucket, so that its width is a share of the numbers in it. `shift` is the smallest
@@ -26,7 +26,7 @@ class QuantileSketch {
   QuantileSketch() = default;
   /// At most so many buckets, 1 to kMaxBuckets.
   explicit QuantileSketch(std::size_t max_buckets) : max_buckets_(max_buckets) {}
-  /// What the accessors below gave. Throws corrupt for buckets that cannot be.
+  /// From the values of the accessors below. Throws corrupt for impossible buckets.
   QuantileSketch(std::size_t max_buckets, int shift, std::vector<Bucket> buckets);
 
   /// The buckets of `values`, ascending; NaN is left out. For add(): not behind a lock.
@@ -54,7 +54,7 @@ class QuantileSketch {
 
   std::size_t max_buckets_ = kMaxBuckets;
   std::int64_t total_ = 0;
-  // What is pending is entered when there is more of it than in buckets_, or somebody asks.
+  // pending_ is merged when it is longer than buckets_, or by the next accessor.
   mutable int shift_ = 0;
   mutable std::vector<Bucket> buckets_, pending_;  // pending_: of shift_, in any order
 };

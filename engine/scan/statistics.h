@@ -2,7 +2,7 @@
 // Statistics of what a view selects: each selected element once, whatever the windows are, as it is
 // decoded, but for positions that restrictions ("samples") keep every sample from.
 //
-// Chunks are read once, in parallel. Sums are put together along a tree over the chunks, so that
+// Chunks are read once, in parallel. Sums are merged along a tree over the chunks, so that
 // the result depends on the store and the selection alone, to the last bit: not on the number of
 // threads, nor on how many processes share the work.
 

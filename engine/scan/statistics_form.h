@@ -1,6 +1,6 @@
 #pragma once
-// What the numbers of statistics stand for, and their partial sums: enough to put shares together
-// and to write the result without opening the store again.
+// The meaning of the numbers of statistics, and their partial sums: enough to merge shares and to
+// write the result without opening the store again.
 
 #include <cstdint>
 #include <string>
@@ -38,7 +38,7 @@ struct StatisticsForm {
     std::vector<std::vector<std::int64_t>> ranks;
     std::string tendency_dim;
     std::int64_t leaves = 0;
-    std::int64_t buckets = 0;  // of the quantiles of an entry; 0: there are none
+    std::int64_t buckets = 0;  // of the quantiles of an entry; 0: no quantiles
 
     std::int64_t entries() const;
     Dims shape() const;
@@ -60,11 +60,11 @@ struct VariableSums {
 /// A share of the work: sums by variable, empty where the share has no leaf of it.
 using StatisticsSums = std::vector<VariableSums>;
 
-/// As bytes, the form with them. Not for other versions of batchfs: a task's part is put together
-/// by the program that wrote it.
+/// The sums and their form as bytes. Only the version of batchfs that wrote a task's part reads
+/// it.
 std::string statistics_part(const StatisticsForm& form, const StatisticsSums& sums);
 
-/// Puts shares together.
+/// Merges shares.
 class StatisticsMerge {
  public:
   explicit StatisticsMerge(StatisticsForm form);

@@ -13,7 +13,7 @@ namespace batchfs {
 
 namespace {
 
-/// Of the sums that a run holds: beyond, leaves are longer.
+/// Limit of the sums that a run holds: beyond it, leaves are longer.
 constexpr std::int64_t kMaxHeld = std::int64_t{1} << 24;
 
 bool is_kept(const std::vector<std::string>& per, const std::string& dim) {

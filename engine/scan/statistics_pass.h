@@ -1,8 +1,8 @@
 #pragma once
 // The pass over one variable of a view for its statistics: reads a run of leaves, and sums them.
 //
-// A leaf is a run of pieces (chunks; see sweep.h) of fixed length, which depends on the store and
-// the selection alone: sums of leaves are put together as a MomentsTree says, whoever reads them.
+// A leaf is a run of pieces (chunks; see sweep.h) whose length depends on the store and the
+// selection alone. A MomentsTree merges the sums of leaves, of all processes that share the work.
 
 #include <cstdint>
 #include <map>

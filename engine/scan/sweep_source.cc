@@ -182,7 +182,7 @@ class CombinedSource final : public SweepSource {
     }
   }
 
-  /// One operand is there, or will not come. The last one combines them.
+  /// An operand has arrived or failed. The last one combines them.
   static void finish(State& state, std::exception_ptr error) {
     {
       const std::lock_guard lock(state.mutex);

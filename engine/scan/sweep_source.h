@@ -1,5 +1,5 @@
 #pragma once
-// Where a sweep has values from: an array of the store, or a channel that is made.
+// The source of a sweep's values: an array of the store, or a made channel.
 
 #include <cstdint>
 #include <exception>

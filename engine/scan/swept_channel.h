@@ -1,5 +1,5 @@
 #pragma once
-// What statistics are computed of: a variable of a view, or a channel that it makes.
+// The input of statistics: a variable of a view, or one of its made channels.
 
 #include <cstdint>
 #include <memory>

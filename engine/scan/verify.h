@@ -33,8 +33,8 @@ VerifyTarget selected_chunks(const View& view, std::uint32_t variable);
 struct VerifyOptions {
   int threads = 0;           // 0: one per core
   std::uint64_t memory = 0;  // bytes for stored and decoded chunks; 0: default_memory_budget()
-  /// The share of the work: objects by a hash of their keys, and for the first task what is about
-  /// whole arrays. merge_reports() puts the reports of all tasks together.
+  /// The share of the work: objects by a hash of their keys, and for the first task findings
+  /// about whole arrays. merge_reports() merges the reports of all tasks.
   int task = 0, tasks = 1;
   /// Chunks done and all. Called from the thread that called verify_arrays().
   std::function<void(std::int64_t done, std::int64_t all)> progress;

@@ -1,5 +1,5 @@
 #pragma once
-// A report of one task of a scan as JSON, for the process that puts the reports together.
+// The report of one task of a scan as JSON, for the process that merges the reports.
 
 #include "engine/base/json.h"
 #include "engine/scan/verify_report.h"

@@ -79,8 +79,8 @@ class VerifyCollector {
   VerifyReport report_;  // guarded by mutex_
 };
 
-/// Of the tasks of one scan. `max_listed` as of the collector. Findings that several tasks have, as
-/// that an array cannot be listed, count once.
+/// Of the tasks of one scan. `max_listed` as of the collector. Findings of several tasks, such as
+/// an array that cannot be listed, count once.
 VerifyReport merge_reports(const std::vector<VerifyReport>& reports, std::size_t max_listed);
 
 }  // namespace batchfs

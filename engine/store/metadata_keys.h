@@ -11,8 +11,8 @@ inline bool is_metadata_key(std::string_view key) {
          name == ".zmetadata";
 }
 
-/// Is it an object that stores rewrite while they grow: Zarr metadata, references, what names the
-/// versions of an Icechunk repository?
+/// Is it an object that stores rewrite while they grow: Zarr metadata, references, branches and
+/// tags of an Icechunk repository?
 inline bool is_rewritten_key(std::string_view key) {
   return is_metadata_key(key) || key.ends_with(".json") || key == "repo";
 }

@@ -179,8 +179,8 @@ struct StoreConfig {
   std::uint64_t version_memory = 0;  // bytes for the versions of objects that were read; 0: 64 MiB
   std::shared_ptr<VersionTable> versions;   // of a session, for these; null: of the store's own
   std::uint64_t version_space = 0;          // of the store in that table
-  IcechunkOptions icechunk;                 // of what is an Icechunk repository
-  VirtualOptions outside;                   // of what refers to files outside of it
+  IcechunkOptions icechunk;                 // for Icechunk repositories
+  VirtualOptions outside;                   // for references to files outside of it
   std::shared_ptr<AddressQueries> queries;  // of web addresses that a store refers to
 };
 

@@ -19,13 +19,13 @@ struct TensorSpec {
   DataType type;
   std::vector<std::string> dims;    // "sample" first (xbatcher views: as xbatcher names them)
   Dims shape;                       // of a full batch
-  bool padded = false;              // may elements lie outside the selection?
+  bool padded = false;              // elements may lie outside the selection
   std::array<std::byte, 16> pad{};  // their value, where padded
   /// Of all samples, in their order, where the values are given with the samples and not read from
   /// the store: `dims` is then "sample" alone.
   std::shared_ptr<const std::vector<std::byte>> values;
   int stack_axis = -1;               // the axis that "stack" made, of dims
-  std::vector<CoarsenStep> coarsen;  // what its dimensions are coarsened to, of their stored names
+  std::vector<CoarsenStep> coarsen;  // of its dimensions, by their stored names
   std::vector<std::string>
       channels;  // what lies along it: "t2m", "temperature_500"; empty when there are too many
 };

@@ -107,7 +107,7 @@ struct VariablePlacement {
   std::vector<AxisPlacement> repeated;
   bool is_first = true;  // of those that the variable has in the tensor
   bool made = false;     // a channel of View::made()
-  bool pads = true;      // of the placements of a concatenated variable's parts one pads for all
+  bool pads = true;      // one placement of a concatenated variable's parts pads for all of them
 
   /// Throws not_supported where a box of the variable would have too many dimensions.
   void repeat_along(AxisPlacement axis);

@@ -139,7 +139,7 @@ void parse_concat(const JsonRef& json, ConcatRule& rule) {
   if (rule.labels.empty()) throw labels->error("expected a label for each store");
 }
 
-/// Stores one behind the other.
+/// Concatenated stores.
 void parse_stores(const JsonRef& json, SourceSpec& source) {
   constexpr std::size_t kMaxStores = 4096;
   source.concat.path = json.path();

@@ -16,8 +16,8 @@ struct SourceSpec {
   std::string name;
   std::string path;                 // in the view's file, for messages
   std::string store;                // of --store; empty: the command's own
-  std::vector<std::string> stores;  // one behind the other, in place of `store`
-  std::vector<std::string> keys;    // of `stores`: what stands for braces, else the name
+  std::vector<std::string> stores;  // concatenated, in place of `store`
+  std::vector<std::string> keys;    // of `stores`: the values of the braces, else the name
   ConcatRule concat;                // of those, and of a `store` that is a series of --store
   std::optional<std::string> group;
   std::vector<JoinedSource::Join> joins;

@@ -161,7 +161,8 @@ XbatcherSpec parse_xbatcher(const JsonRef& json) {
   return spec;
 }
 
-/// What a mixture decides for its views. Lanes are those of the readers of a view by itself.
+/// Settings of a mixture in place of its views' own. Lanes are those of the readers of a view by
+/// itself.
 void prepare_for_mixture(ViewSpec& spec, const MixedIn& mixed) {
   if (spec.xbatcher)
     throw Error(

@@ -102,7 +102,7 @@ struct ViewSpec {
   Json document;  // as written
 };
 
-/// What a mixture says for each of its views, in place of their own.
+/// Settings of a mixture that replace those of each of its views.
 struct MixedIn {
   std::int64_t batch_size = 1;
   std::vector<std::string> formats;

@@ -36,7 +36,7 @@ using Dropped = std::vector<std::pair<std::string, std::int64_t>>;
 /// those that give the batches of xbatcher, see view_kinds.h, and mixtures of views of windows, see
 /// mix/mixed_view.h.
 class View {
-  friend class MixedView;  // reads what its components have
+  friend class MixedView;  // reads the members of its components
 
  public:
   /// Parses and resolves. `name` is used when the file has none. Throws invalid_argument or
@@ -120,7 +120,7 @@ class View {
   const Converters& converters() const { return converters_; }
   /// Channels that no store holds: BatchPlan::made.
   const MadeChannels& made() const { return made_; }
-  /// Channels that are computed when all that they are of has arrived: BatchPlan::combined. Those
+  /// Channels that are computed when all of their operands have arrived: BatchPlan::combined. Those
   /// of number c have their operands in memory of their own, sample after sample: in a plan, tensor
   /// tensors().size() + c.
   using Combinations = std::vector<std::shared_ptr<const AssembledChannel>>;
@@ -201,7 +201,7 @@ class View {
   /// to the view's dtype.
   DataType result_type(const Variable& variable) const;
   void add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type);
-  /// What is done to a variable's values before their cast to `type`.
+  /// The operations on a variable's values before their cast to `type`.
   Finish finish_of(std::uint32_t variable, const DataType& type);
   void add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
                      const DataType& type);
@@ -216,7 +216,7 @@ class View {
   /// Adds the number of operands `own`, of a variable for `tensor`.
   void add_operand(const VariablePlacement& operand, const Variable& variable,
                    std::uint32_t tensor);
-  /// Places what a channel is made of along joined dimensions. Throws not_supported with `path`.
+  /// Places the operands of a channel along joined dimensions. Throws not_supported with `path`.
   void join_operand(const std::string& path, const Variable& variable, VariablePlacement& operand);
   /// The samples of the combinations of a row.
   void add_combined(BatchPlan& plan, const Row& row) const;

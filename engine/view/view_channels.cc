@@ -96,7 +96,7 @@ void View::add_coarsening(const VariablePlacement& placement) {
   const Variable& variable =
       placement.made ? made_[placement.variable].variable() : whole_variable(placement.variable);
   const auto own = static_cast<std::uint32_t>(tensors_.size() + combinations_.size());
-  CfDecoding reduced;  // what blocks become
+  CfDecoding reduced;  // of the blocks' values
   reduced.stored = reduced.decoded = reduced.arithmetic = float64();
   const auto coarsening = std::make_shared<const Coarsening>(
       tensor.coarsen, variable.name, variable.dims, placement,

@@ -1,4 +1,4 @@
-// The plans of a view's batches: which samples are in them, and what they take from the store.
+// The plans of a view's batches: their samples, and the boxes that they read from the store.
 
 #include <algorithm>
 

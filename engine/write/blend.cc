@@ -9,7 +9,7 @@ namespace {
 template <class T>
 using Sum = std::conditional_t<sizeof(T) == 4, double, long double>;
 
-/// Adds a row of a box. Without weights along the row the compiler sees a constant.
+/// Adds a row of a box. Without weights along the row the weight is a constant to the compiler.
 template <class T>
 void add_row(const T* values, const double* weights, double outer, std::int64_t count, Sum<T>* sums,
              Sum<T>* total) {

@@ -22,7 +22,7 @@ bool RecordedRun::run(const RegionLimits& limits,
     try {
       save();
     } catch (const Error&) {
-      // The first error says more: a full disk, say.
+      // The first error names the cause: a full disk, say.
     }
     const auto* error = dynamic_cast<const Error*>(&failure);
     if (error != nullptr && error->code() == ErrorCode::interrupted && cancelled_) return false;

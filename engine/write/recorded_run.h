@@ -1,6 +1,6 @@
 #pragma once
-// Runs the units of a task and records those that are done, so that a run that was killed loses
-// little.
+// Runs the units of a task and records completed ones, so that a killed run repeats
+// few of them.
 
 #include <chrono>
 #include <cstdint>
@@ -24,15 +24,15 @@ class RecordedRun {
     std::function<void()> before_save;
   };
 
-  /// The record is open, and outlives this object. `save_every`: what a kill may cost.
+  /// The record is open, and outlives this object. `save_every`: the work that a kill may lose.
   RecordedRun(RunRecord& record, Hooks hooks,
               std::chrono::milliseconds save_every = std::chrono::seconds(5));
 
   /// Sets where the progress begins and ends, in the caller's measure.
   void expect(std::int64_t done, std::int64_t all);
 
-  /// As run_regions(). Units noted by note_done() are recorded every `save_every`, and when the run
-  /// ends in any way. False: it was cancelled. May be called again, for a second pass.
+  /// As run_regions(). Units noted by note_done() are recorded every `save_every`, and at the end,
+  /// also after an error. False: it was cancelled. May be called again, for a second pass.
   bool run(const RegionLimits& limits, const std::function<std::shared_ptr<RegionWork>()>& next);
 
   /// For RegionWork::done: `amount` in the measure of the progress. Thread-safe.

@@ -1,6 +1,6 @@
 #pragma once
-// Which run an output belongs to: the object `.batchfs.json` in it, which the first process puts
-// and every other one compares.
+// Identifies the run that owns an output: by the object `.batchfs.json`, which the first process
+// writes and every other one compares.
 
 #include <string>
 
@@ -15,7 +15,7 @@ inline constexpr const char* kRunKey = ".batchfs.json";
 
 /// Takes the output for this run, or continues it. `identity`, an object, names the run: the same
 /// command on the same store gives the same. Throws invalid_argument when the output holds
-/// something else, saying what; access_denied or io when it cannot be written.
+/// something else, and names it; access_denied or io when it cannot be written.
 void claim_output(OutputStore& output, const Json& identity);
 
 /// Throws invalid_argument unless `found`, which the output holds, is `identity`.

@@ -29,8 +29,8 @@ class TaskParts {
   /// Throws invalid_argument for a part of another run, corrupt.
   bool has(int task) const;
   void put(int task, std::string_view result);
-  /// Calls `use` with the results of the tasks, in order. Throws not_found when any is missing,
-  /// naming some, after those before it were used; as has().
+  /// Calls `use` with the results of the tasks, in order. At a missing one throws not_found, which
+  /// names some of the missing; otherwise as has().
   void for_each(const std::function<void(int task, std::string_view result)>& use) const;
 
  private:

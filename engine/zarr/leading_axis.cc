@@ -12,8 +12,8 @@ Dims widened(const Dims& dims) {
   return result;
 }
 
-/// A codec whose configuration speaks of dimensions. What is wrong in it stays so: the codec
-/// refuses it.
+/// A codec whose configuration has an entry for each dimension. Errors in it stay: the codec
+/// reports them.
 void widen(const std::string& name, Json& configuration) {
   if (!configuration.is_object()) return;
   if (const auto order = configuration.find("order");

@@ -6,9 +6,9 @@
 
 namespace batchfs {
 
-/// The same stored bytes under the same keys, and the same document: only shape, chunks and what
-/// codecs say of dimensions have one more. Throws not_supported for an array that has the most
-/// dimensions already.
+/// The same stored bytes under the same keys, and the same document: only shape, chunks and the
+/// codecs' lists of dimensions have one more entry. Throws not_supported for an array that has the
+/// most dimensions already.
 ArrayMetadata add_leading_axis(const ArrayMetadata& array);
 
 }  // namespace batchfs

@@ -143,7 +143,7 @@ std::vector<View::Coordinate> channel_coordinates(const View& view,
   return result;
 }
 
-/// The coordinates of dimensions that have a name of their own here since tensors are coarsened in
+/// The coordinates of dimensions that are renamed here since tensors are coarsened in
 /// different ways.
 std::vector<View::Coordinate> coarse_coordinates(const View& view,
                                                  const std::vector<std::vector<std::string>>& dims,

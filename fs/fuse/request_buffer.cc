@@ -6,7 +6,7 @@ namespace batchfs {
 
 namespace {
 
-/// Of the requests that a file system gets which takes no writes: FUSE_MIN_READ_BUFFER.
+/// Maximum size of requests to a read-only file system: FUSE_MIN_READ_BUFFER.
 constexpr std::size_t kLargestRequest = 8192;
 constexpr std::size_t kSmallestPage = 4096;
 

@@ -1,5 +1,5 @@
 #pragma once
-// The memory that a request of the kernel is read into.
+// The memory that receives a request of the kernel.
 
 #include <cstddef>
 #include <span>

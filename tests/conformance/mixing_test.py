@@ -171,7 +171,7 @@ def test_counts_are_exact_in_an_epoch(batchfs, stores, tmp_path, way, block):
 
 
 def test_each_sample_of_a_view_comes_before_one_comes_twice(batchfs, stores, tmp_path):
-    """Over its epochs, which go on over those of the mixture."""
+    """A view's epochs continue across epochs of the mixture."""
     mixture = Mixture(batchfs, stores, three(epochs={"count": 4, "samples": 70}, batch={"size": 10, "block": 20}), tmp_path)
     plan = mixture.plan()
     by_ordinal = collections.defaultdict(dict)

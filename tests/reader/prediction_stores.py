@@ -7,6 +7,7 @@ import signal
 import warnings
 
 import numpy as np
+import pytest
 import xarray as xr
 
 import batchfs
@@ -85,3 +86,21 @@ def run_ranks(*calls):
     for rank in ranks:
         rank.join(timeout=120)
     return [rank.exitcode for rank in ranks]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("predictions") / "s.zarr"
+    make_store(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def truth(store):
+    return xr.open_zarr(store).load()
+
+
+@pytest.fixture
+def data(store):
+    with batchfs.open(store, view=OVERLAPPING) as opened:
+        yield opened

@@ -15,27 +15,9 @@ import xarray as xr
 import batchfs
 from batchfs import _output
 
-from prediction_stores import GRID, make_store, view_of, files, OVERLAPPING, OPTIONS, write_rank, run_ranks
+from prediction_stores import GRID, OPTIONS, OVERLAPPING, files, run_ranks, view_of, write_rank
+from prediction_stores import data, store, truth  # noqa: F401 (fixtures)
 from watching import eventually
-
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    path = tmp_path_factory.mktemp("predictions") / "s.zarr"
-    make_store(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def truth(store):
-    return xr.open_zarr(store).load()
-
-
-@pytest.fixture
-def data(store):
-    with batchfs.open(store, view=OVERLAPPING) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

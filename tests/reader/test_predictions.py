@@ -8,26 +8,8 @@ import xarray as xr
 
 import batchfs
 
-from prediction_stores import T, Y, X, GRID, make_store, open_, view_of, identity, same_bits, OVERLAPPING, OPTIONS
-
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    path = tmp_path_factory.mktemp("predictions") / "s.zarr"
-    make_store(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def truth(store):
-    return xr.open_zarr(store).load()
-
-
-@pytest.fixture
-def data(store):
-    with batchfs.open(store, view=OVERLAPPING) as opened:
-        yield opened
+from prediction_stores import GRID, OPTIONS, T, X, Y, identity, open_, same_bits, view_of
+from prediction_stores import data, store, truth  # noqa: F401 (fixtures)
 
 
 def test_whole_fields_come_back(store, truth, tmp_path):

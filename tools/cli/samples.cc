@@ -37,7 +37,7 @@ std::shared_ptr<const View> cached(const View& view, const SampleCache& cache,
   return index != nullptr ? view.with_samples(index) : nullptr;
 }
 
-/// Of one view. `key` is that of the store before the scan: what changes meanwhile is noticed.
+/// Of one view. `key` identifies the store before the scan, so that a change during it is noticed.
 std::shared_ptr<const View> scanned(const std::shared_ptr<const View>& view, const std::string& key,
                                     const SampleCache& cache, Engine& engine, Log& log) {
   if (const auto known = cached(*view, cache, key)) return known;

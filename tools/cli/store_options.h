@@ -29,8 +29,8 @@ struct StoreOptions {
     std::string pinned = {};  // the snapshot of an Icechunk repository that is to be read
   };
   std::vector<Named> others;  // of --store: further stores that views may name
-  /// Of --store NAME=URL with braces in the URL, which stands for several stores one behind the
-  /// other: their names among `others`. Those of STORE, behind itself, have an empty name.
+  /// Of --store NAME=URL with braces in the URL, which stands for several concatenated stores:
+  /// their names among `others`. The series of STORE has an empty name.
   std::map<std::string, std::vector<std::string>> series;
   /// Of --store-option: a store or a series, and "endpoint=URL" or "anon".
   std::vector<std::pair<std::string, std::string>> settings;

@@ -32,7 +32,7 @@ struct StatisticsCommandOptions {
   TaskRunOptions run;
 };
 
-/// What the result says of its origin.
+/// The origin that the result names.
 Json origin(const DecodedViews& opened, const View& view) {
   const Store& store = opened.is_mixture && !view.variables().empty()
                            ? view.variables().front()->array->store()
@@ -141,7 +141,7 @@ struct ViewScan {
   StatisticsScan scan;
 };
 
-/// The views of the command line. Those of a mixture are not put together of tasks.
+/// The views of the command line. Throws for a mixture whose tasks would have to be merged.
 DecodedViews open(const StatisticsCommandOptions& options) {
   DecodedViews opened = open_decoded(options.store, options.view, options.part);
   if (opened.is_mixture && options.run.merges())

@@ -101,14 +101,14 @@ std::string report_text(const VerifyReport& report, const VerifyCommandOptions& 
   return text;
 }
 
-/// The cache would answer in place of the store, and be filled with all of it.
+/// With a cache, the cache would answer instead of the store, and fill with all of it.
 StoreOptions direct(const VerifyCommandOptions& options) {
   StoreOptions store = options.store;
   store.config.cache_dir.clear();
   return store;
 }
 
-/// What the command line names, opened.
+/// The store and the view of the command line, opened.
 struct VerifyScan {
   /// `opened` and its view, where the command line names one.
   explicit VerifyScan(const VerifyCommandOptions& options, const DecodedViews* opened = nullptr,
@@ -165,7 +165,7 @@ struct VerifyScan {
   Json origin;                       // the store's URL and the view
 };
 
-/// Throws where the printed report is not in order.
+/// Throws where the printed report has problems.
 void end_report(const VerifyReport& report, const Json& origin, Output& output) {
   if (report.problems == 0 && !report.interrupted) return;
   output.finish();
@@ -181,7 +181,7 @@ void end_report(const VerifyReport& report, const Json& origin, Output& output) 
   throw Error(ErrorCode::corrupt, found + ", see the list", url);
 }
 
-/// Prints it; throws when it is not in order.
+/// Prints the report; throws where it has problems.
 void write_report(const VerifyReport& report, const Json& origin,
                   const VerifyCommandOptions& options, Output& output) {
   output.write(options.run.task.json ? json_text(document(report, origin, options)) + "\n"

@@ -46,8 +46,8 @@ std::vector<WantedChunk> chunks_of(const View& view) {
   const bool drops = batch != resolved.end() && batch->is_object() &&
                      batch->value("remainder", "") == "drop" &&
                      view.epoch_samples() % view.batch_size() != 0;
-  // Without a dropped rest a pass over all samples has each; the next has them in another order. An
-  // epoch of a mixture may have any part of them.
+  // Without a dropped rest every epoch has all samples; the next one in another order. An epoch of
+  // a mixture may have any part of them.
   const std::int64_t of_pass = (view.samples() - 1) / view.epoch_samples() + 1;
   const std::int64_t epochs =
       drops || !view.components().empty() ? view.epochs() : std::min(view.epochs(), of_pass);

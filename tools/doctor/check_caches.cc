@@ -1,4 +1,4 @@
-// doctor: do the shared caches of --via answer with the store's objects?
+// doctor: checks that the shared caches of --via answer with the store's objects.
 
 #include <fmt/format.h>
 

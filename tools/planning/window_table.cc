@@ -10,7 +10,7 @@ namespace batchfs {
 void write_window_table(const View& view, std::int64_t epoch,
                         const std::function<void(std::span<const std::byte>)>& write) {
   const std::size_t dims = view.window_dims().size(), columns = 2 + dims;
-  // Every batch but the last is as large as the others; the last of remainder "keep" is shorter.
+  // All batches have one size, but the last of remainder "keep", which may be shorter.
   std::int64_t rows = 0;
   for (const std::int64_t batch : {std::int64_t{0}, view.batches() - 1})
     rows += static_cast<std::int64_t>(view.batch_samples(epoch, batch).size()) *

@@ -10,7 +10,7 @@
 
 namespace batchfs {
 
-/// Gives an .npy file of int64, part by part: a row for every sample of the epoch, in its order.
+/// Writes an .npy file of int64, part by part: a row for every sample of the epoch, in its order.
 /// Columns: the number of the batch, the number of the sample, and for every dimension of the
 /// window where the sample's window begins, a position of the selection.
 ///

@@ -1,6 +1,6 @@
 #pragma once
-// `--task I --tasks N --out DIR` and `--merge DIR` of commands whose result is put together of
-// parts (engine/write/task_parts.h): any scheduler runs the tasks.
+// `--task I --tasks N --out DIR` and `--merge DIR` of commands whose result is merged from parts
+// (engine/write/task_parts.h): any scheduler runs the tasks.
 
 #include <functional>
 #include <optional>
@@ -31,14 +31,14 @@ struct RequiredUnlessMerged {
   std::string name;
   const std::string& value;
 };
-/// Call it after the options were added: they are required no more, and check_task_run() looks.
+/// Call it after the options were added: they are then optional, and check_task_run() checks.
 void require_unless_merged(CLI::App& app, const std::vector<std::string>& names);
 
 /// Throws UsageError.
 void check_task_run(const TaskRunOptions& options,
                     const std::vector<RequiredUnlessMerged>& required);
 
-/// Does the share of a task, unless its part is there, and tells so. `identity` names the run, with
+/// Does the share of a task, unless its part exists, and reports it. `identity` names the run, with
 /// the command as "command", and without the number of tasks. `store` is what it reads, as typed.
 void do_task(const TaskRunOptions& options, Json identity, const std::string& store,
              const StoreConfig& config, Output& output,

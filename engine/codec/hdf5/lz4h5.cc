@@ -1,6 +1,6 @@
 // LZ4 as HDF5's filter 32004 writes it, big-endian: the decoded size (u64), the decoded size of a
-// block (u32), and the blocks, each after its size (u32). A block that is as large as what it holds
-// is stored as it is. VirtualiZarr names it after imagecodecs.
+// block (u32), and the blocks, each after its size (u32). A block whose size equals its decoded
+// size is stored uncompressed. VirtualiZarr names it after imagecodecs.
 //
 // Source: HDF5-External-Filter-Plugins, LZ4/src/H5Zlz4.c.
 

@@ -1,7 +1,7 @@
 // LZF, as HDF5 holds it by h5py's filter: one block without a header. VirtualiZarr names it after
 // imagecodecs.
 //
-// Source: liblzf's lzf_d.c. A control byte below 32 begins a run of one literal more than it says;
+// Source: liblzf's lzf_d.c. A control byte n below 32 begins a run of n + 1 literals;
 // another one a match: its upper 3 bits the length less 2 (7: the next byte adds to it), its lower
 // 5 bits and the last byte the distance less 1.
 
@@ -21,7 +21,7 @@ class LzfCodec final : public Codec {
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
-    if (in.size() > 2 && in[0] == std::byte{'Z'} && in[1] == std::byte{'V'})  // no block begins so
+    if (in.size() > 2 && in[0] == std::byte{'Z'} && in[1] == std::byte{'V'})  // liblzf's own header
       throw Error(ErrorCode::not_supported, "LZF data with the header of the lzf command");
     std::size_t at = 0, done = 0;
     const auto next = [&] {

@@ -218,7 +218,7 @@ void AxisJoin::check_circle() const {
   };
   std::int64_t now = count(rule_), on_circle = count(round);
   if (rule_.pick != JoinRule::Pick::exact && !own_->order().empty()) {
-    // Any label has a neighbour: but a whole turn away is a nearer one.
+    // Every label has a neighbour; one a whole turn away may be nearer.
     const auto all = distances(*own_, 0);
     const long double low = all[static_cast<std::size_t>(own_->order().front())];
     const long double high = all[static_cast<std::size_t>(own_->order().back())];

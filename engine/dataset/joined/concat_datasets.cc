@@ -107,7 +107,7 @@ class Concatenation {
                        label_text(index, 0), label_text(index, size - 1));
   }
 
-  /// "; the first difference is 10.5 and 10.0 at position 3", where lengths do not tell.
+  /// "; the first difference is 10.5 and 10.0 at position 3"; empty where the lengths differ.
   std::string difference(std::size_t part, const std::string& dim) const {
     const Dataset& other = *parts_[part].dataset;
     if (!has_dim(other, dim) || other.dim_size(dim) != first_.dim_size(dim) || !is_labelled(dim) ||

@@ -1,6 +1,6 @@
 #pragma once
-// Datasets of several stores one behind the other along a dimension, as xarray.concat joins them:
-// one store for each year.
+// Concatenates datasets of several stores along a dimension, as xarray.concat does: for example
+// one store a year.
 
 #include <cstdint>
 #include <memory>
@@ -30,10 +30,10 @@ struct ConcatPart {
 
 /// Variables that have the dimension are the parts one after the other, each with its own chunks,
 /// codecs, fill values, scale and offset; others are those of the first part. Variables that differ
-/// otherwise, in dimensions, decoded type or units, cannot be read and say why. The parts' labels
-/// must lie behind one another, ascending or descending, unless one is preferred; gaps are allowed.
-/// Reads coordinates, blocking. Throws invalid_argument with `rule.path` in front. Precondition:
-/// there is a part.
+/// otherwise, in dimensions, decoded type or units, are unreadable, with the reason. The parts'
+/// labels must lie behind one another, ascending or descending, unless one is preferred; gaps are
+/// allowed. Reads coordinates, blocking. Throws invalid_argument with `rule.path` in front.
+/// Precondition: there is a part.
 std::shared_ptr<const Dataset> concat_datasets(const std::vector<ConcatPart>& parts,
                                                const ConcatRule& rule);
 

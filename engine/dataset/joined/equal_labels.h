@@ -5,8 +5,8 @@
 
 namespace batchfs {
 
-/// The same values in the same order: times by when they are, whatever their units, and of one
-/// calendar. Throws not_supported for labels that cannot be compared.
+/// The same values in the same order. Times of different units are equal if their instants and
+/// calendars are. Throws not_supported for labels that cannot be compared.
 bool are_equal_labels(const Dataset::Index& one, const Dataset::Index& other);
 
 }  // namespace batchfs

@@ -76,7 +76,7 @@ JoinCircle::Arc JoinCircle::arc() const {
   for (std::size_t i = 0; i < stops_.size(); ++i) {
     const Stop& before = stops_[i > 0 ? i - 1 : stops_.size() - 1];
     const double gap = up(before.place, stops_[i].place);
-    // Of an even grid all gaps are as wide: the smallest label is the first.
+    // An even grid has gaps of one width: its smallest label is the first.
     if (gap > widest + rounding_) {
       widest = gap;
       first = i;

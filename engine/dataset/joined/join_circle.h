@@ -1,5 +1,5 @@
 #pragma once
-// Labels on a circle: longitudes from -180 to 180 among those from 0 to 360.
+// Labels on a circle: matches longitudes from -180 to 180 with those from 0 to 360.
 
 #include <cstdint>
 #include <vector>
@@ -8,10 +8,11 @@
 
 namespace batchfs {
 
-/// Labels of a source by their way round the circle. Immutable.
+/// Labels of a source, sorted by their angle from the widest gap. Immutable.
 class JoinCircle {
  public:
-  /// Labels whose ways differ by at most `rounding` are one. Precondition: `labels` are numbers.
+  /// Labels whose angles differ by at most `rounding` are equal. Precondition: `labels` are
+  /// numbers.
   JoinCircle(const JoinLabels& labels, double period, double rounding);
 
   /// The position of the label that stands for `wanted`, by the pick and the tolerance of the rule;
@@ -19,7 +20,7 @@ class JoinCircle {
   /// the first one: of two neighbours as far away the one further upwards is taken.
   std::int64_t find(double wanted, const JoinRule& rule) const;
 
-  /// Ways up from where the widest gap ends, with the position of each label. `begin` is the first
+  /// Angles from the end of the widest gap, with the position of each label. `begin` is the first
   /// label's own place, in [0, period).
   struct Arc {
     long double begin = 0;

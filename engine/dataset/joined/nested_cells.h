@@ -1,5 +1,5 @@
 #pragma once
-// Grids of which each cell of one holds a whole number of cells of the other.
+// Nested grids: each cell of one holds a whole number of cells of the other.
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
-// Datasets of several stores beside one another along a dimension that none of them has, as
-// xarray.concat stacks them: the members of an ensemble.
+// Stacks datasets of several stores along a new dimension, as xarray.concat does: the members of an
+// ensemble.
 
 #include <map>
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace batchfs {
 
-/// Arrays with one more dimension in front, by what they are of: stacking twice gives the same
-/// ones, whose chunks are then held once.
+/// Arrays with one more dimension in front, by original array: stacking twice gives the same
+/// objects, so that their chunks are cached once.
 using StackedArrays = std::map<std::shared_ptr<const Array>, std::shared_ptr<const Array>>;
 
 /// Data variables have `rule.dim` as their first dimension; coordinates are those of the first

@@ -1,5 +1,5 @@
 #pragma once
-// What an answer to a job's request, or its lack, comes to.
+// Classifies the answer to a job's request, or its failure.
 
 #include <functional>
 #include <optional>
@@ -10,7 +10,7 @@ namespace batchfs {
 
 /// Answers that only some requests may get.
 struct ExpectedAnswers {
-  bool range = false;      // 416: nothing there at this offset
+  bool range = false;      // 416: the object ends before this offset
   bool condition = false;  // 304: not modified
 };
 ExpectedAnswers expected_answers(const HttpRequest& request);

@@ -1,5 +1,5 @@
 #pragma once
-// The shared caches of a store, as the user chose them.
+// The shared caches that the user chose for a store.
 
 #include <memory>
 
@@ -13,9 +13,9 @@ namespace batchfs {
 /// sets it for this process and those that it starts.
 inline constexpr const char* kCachesVariable = "BATCHFS_VIA";
 
-/// Those of kCachesVariable. nullptr where there are none, and where the store is to be
-/// asked itself (`revalidate`). Throws invalid_argument for what are no URLs of caches, and where
-/// the store's credentials would be sent in clear, or not work through a cache.
+/// The caches of kCachesVariable. nullptr without caches, and with `revalidate`, which asks the
+/// store itself. Throws invalid_argument for malformed URLs, and where the store's credentials
+/// would be sent in clear text or fail through a cache.
 std::shared_ptr<SharedCaches> shared_caches(const StoreConfig& config, const ObjectService& service,
                                             const StoreEnvironment& environment);
 

@@ -11,15 +11,15 @@ namespace batchfs {
 
 struct CacheProbe {
   std::string cache;   // its URL
-  std::string object;  // the key that was asked for; empty: none was found to ask for
-  std::string server;  // of the store, as the cache is told: HOST or HOST:PORT
+  std::string object;  // the requested key; empty: the store has none of the usual ones
+  std::string server;  // the store's, as in the Host header: HOST or HOST:PORT
   double seconds = 0;  // of the second answer
   int status = 0;      // 0: no answer, see `error`
   std::string error;
   bool is_same = false;      // the bytes and the version are the store's
-  bool is_older = false;     // no, but it has a version: of before the object was replaced
+  bool is_older = false;     // an earlier version of an object that was replaced since
   bool has_version = false;  // the store names versions (ETag, Last-Modified)
-  std::optional<bool> hit;   // the second time, as far as the cache says
+  std::optional<bool> hit;   // of the second request; nullopt: the cache does not say
 };
 
 /// Asks each cache of BATCHFS_VIA twice for a small object of the store that the user typed, with

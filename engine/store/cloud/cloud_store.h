@@ -20,7 +20,7 @@ struct CloudStore {
 /// Connects when something is read.
 CloudStore open_cloud_store(const std::string& url, const StoreConfig& config);
 
-/// What such a store is made of, also for http:// and https://. Throws as open_cloud_store().
+/// The service of such a store, also for http:// and https://. Throws as open_cloud_store().
 std::shared_ptr<ObjectService> make_object_service(const std::string& url,
                                                    const StoreConfig& config,
                                                    const std::shared_ptr<HttpClient>& client,

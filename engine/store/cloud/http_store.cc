@@ -13,7 +13,7 @@ namespace batchfs {
 
 namespace {
 
-/// What a query may hold as it is (RFC 3986, 3.4), and escapes.
+/// Characters that a query may hold unescaped (RFC 3986, 3.4), and escapes.
 constexpr std::string_view kQueryCharacters = "%/?:@!$&'()*+,;=";
 
 /// The error document that object storage sends with 403 (Amazon S3's API reference, "Error

@@ -133,7 +133,7 @@ class ObjectRequests::Impl {
     std::optional<std::size_t> cache;  // that it was sent to
     bool is_uncached = false;
 
-    /// Nanoseconds since it was sent or something came; 0: it is not on its way.
+    /// Nanoseconds since it was sent or last received bytes; 0: it is not in flight.
     std::int64_t silence(std::int64_t now) const {
       const std::int64_t last = std::max(progress->started.load(), progress->last_received.load());
       return last == 0 ? 0 : now - last;
@@ -208,8 +208,8 @@ class ObjectRequests::Impl {
   }
 
   // ---- shared caches ----
-  /// Chooses whom to ask. False: nobody now; the run waits until the service has fewer requests
-  /// that no cache could answer.
+  /// Chooses a cache or the service. False: the run waits until fewer requests that no cache could
+  /// answer are in flight at the service.
   bool aim(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
            HttpRequest& request) {
     if (!run->job.shared) return true;
@@ -230,7 +230,7 @@ class ObjectRequests::Impl {
     return false;
   }
 
-  /// Called with mutex_ held: lets runs go on that wait for the service.
+  /// Resumes runs that wait for the service. Precondition: mutex_ is held.
   void start_waiting() {
     for (auto room = dispatch_.room(client_->counters().limit); room > 0 && !waiting_.empty();
          --room) {
@@ -239,7 +239,7 @@ class ObjectRequests::Impl {
     }
   }
 
-  /// A cache's answer, or its lack. False: it does not count; the run has ended or goes elsewhere.
+  /// Handles a cache's answer or failure. False: unusable; the run has ended or asks elsewhere.
   bool believe(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
                const HttpOutcome& outcome, const Verdict& verdict) {
     const auto* response = std::get_if<HttpResponse>(&outcome);

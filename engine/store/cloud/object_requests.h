@@ -3,9 +3,9 @@
 // (exponential, full jitter, Retry-After), deadlines, and a second request where the first one
 // stalls (a hedge).
 //
-// Where there are shared caches, jobs that may be answered by one go to it first. Only a good
-// answer of a cache counts: whatever else it does, the next cache or the service itself is asked,
-// and nothing is lost but time. A cache that sends nothing for a second is not waited for. When no
+// Where there are shared caches, jobs that may be answered by one go to it first. Only a
+// usable answer of a cache counts: after anything else the next cache or the service is asked, and
+// only time is lost. A cache that sends nothing for a second is not waited for. When no
 // cache is left, few of these jobs go to the service at a time, so that caches that fail do not
 // become a stampede on it.
 

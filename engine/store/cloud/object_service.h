@@ -34,9 +34,9 @@ class ObjectService {
   /// Beside the URL, what tells its objects from others: a server, an account. No secrets.
   virtual std::string realm() const { return {}; }
 
-  /// What of a request's authorization a cache on the way would come to know.
+  /// What a cache would learn of a request's authorization.
   enum class Credentials {
-    harmless,     // none, or a signature that is good for this request alone
+    harmless,     // none, or a signature that is valid for this request alone
     secret,       // a token or a password
     sign_ranges,  // a signature that fits no other range
   };

@@ -261,7 +261,7 @@ class ObjectStore::Reads {
   void finish(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range,
               ObjectRequests::Outcome outcome) {
     if (is_missing(outcome) && versions_.contains(read->key)) {
-      // Another request has found it since: this answer was late, or the object has gone.
+      // Another request has found it since: this answer was late, or the object was deleted.
       if (!read->was_there) return send(read);
       outcome = std::make_exception_ptr(ObjectVersions::vanished(place(read->key)));
     }

@@ -60,7 +60,7 @@ struct HttpRequest {
   bool follow_redirects = true;
   std::shared_ptr<HttpProgress> progress;
   std::shared_ptr<const HttpGateway> gateway;  // may be null; its redirects are not followed
-  /// URL or headers hold what gives access to more than this object (a token, a password).
+  /// URL or headers hold a secret that opens more than this object (a token, a password).
   bool secret = false;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// What reads take, as far as answers tell: the mean latency of so many of them; the best rate of
-// windows, of which older ones count less.
+// Latency and rate of the network, estimated from answers: the mean latency of recent windows of
+// answers, and the best rate of windows, older ones weighted less.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Web addresses with a query: a signature, or what names the file.
+// Web addresses with a query: a signature, or the name of the file.
 //
 // A query may be a secret, so keys and messages do not have it: such a file's key ends in a digest
 // of its query, and two addresses that differ in their queries are two files.
@@ -16,7 +16,7 @@ namespace batchfs {
 /// Thread-safe.
 class AddressQueries {
  public:
-  /// A query stays known until others of at least so many bytes have been added.
+  /// A query stays known until at least this many bytes of others have been added.
   explicit AddressQueries(std::size_t memory = std::size_t{32} << 20) : memory_(memory) {}
 
   /// The key of the file at `path` ("a/b.nc") with `query` ("sig=x", without '?') in the store

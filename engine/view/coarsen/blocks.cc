@@ -8,7 +8,7 @@ namespace batchfs {
 
 namespace {
 
-/// The results of one row, and how many values each is of.
+/// The results of one row, and the number of values in each.
 struct Results {
   std::vector<double> results;
   std::vector<std::int64_t> counts;
@@ -23,7 +23,7 @@ bool step_to_next(Dims& at, const Dims& shape) {
   return false;
 }
 
-/// Takes `values`, of which `factor` follow one another for each result.
+/// Adds `values`, `factor` consecutive ones to each result.
 template <class Enter>
 void take_values(const double* values, std::int64_t factor, Results& row, Enter enter) {
   for (std::size_t i = 0; i < row.results.size(); ++i)

@@ -18,7 +18,7 @@ NdArray array_of(const DataType& type, const std::vector<Number>& values) {
   return result;
 }
 
-/// From the earliest, as xarray counts them: the mean of what can be negative is rounded to 0.
+/// Counted from the earliest label, as in xarray: a mean of negative counts would round to 0.
 std::optional<NdArray> means_of_times(const NdArray& labels, std::int64_t size) {
   const std::int64_t count = labels.shape[0];
   std::vector<std::int64_t> times;

@@ -7,7 +7,7 @@
 
 namespace batchfs {
 
-/// The mean of every `size` labels that follow each other, as xarray.coarsen gives it: of integers
+/// The mean of every `size` consecutive labels, as xarray.coarsen computes it: of integers
 /// in float64, of times down to a unit of theirs. `size` divides their number. nullopt for labels
 /// without means, such as strings, and for blocks with NaT.
 std::optional<NdArray> coarse_labels(const NdArray& labels, std::int64_t size);

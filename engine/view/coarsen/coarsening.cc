@@ -74,7 +74,7 @@ void Coarsening::write(std::byte* operands, std::byte* out) const {
     shape = reduce_blocks(values, shape, reduction.factors, reduction.how);
   if (element_count(coarse_) == 0) return;
   const Dims from = c_strides(coarse_, sizeof(double));
-  // A box for each position that has numbers of its own.
+  // One box for each position with its own numbers.
   Dims box = coarse_, at(by_position_.size());
   for (const auto& [d, selected] : by_position_) box[d] = 1;
   for (;;) {

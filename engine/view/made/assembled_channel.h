@@ -1,9 +1,9 @@
 #pragma once
-// Channels that are computed when all that they are of has arrived: combinations of variables, and
-// blocks of a finer grid.
+// Channels that are computed when all of their operands have arrived: combinations of variables,
+// and blocks of a finer grid.
 //
-// What a sample of one is of, its operands, is collected in float64 in memory of its own, which
-// follows the tensors in a plan.
+// The operands of a sample are collected in float64, in separate memory, which follows the tensors
+// in a plan.
 
 #include <cstddef>
 #include <cstdint>

@@ -92,7 +92,7 @@ std::vector<std::int64_t> largest_remainder(const std::vector<double>& shares, s
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
   for (std::size_t i = 0; left > 0; ++i, --left) ++parts[order[i % order.size()]];
-  // Beyond 2^53 rounding may have given out more than there is.
+  // Beyond 2^53 rounding may exceed the total.
   for (std::size_t i = 0; left < 0; ++i)
     if (const std::int64_t less = std::min(-left, parts[order[i % order.size()]]); less > 0)
       parts[order[i % order.size()]] -= less, left += less;

@@ -1,5 +1,5 @@
 #pragma once
-// Which component of a mixture each position of an epoch is of: arithmetic on a few numbers for
+// Maps each position of an epoch to a component of the mixture: arithmetic on a few numbers for
 // each component, whatever the number of samples. batchfs-view(5) describes it.
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace batchfs {
 /// Immutable, thread-safe.
 class MixSchedule {
  public:
-  /// How often each component comes.
+  /// The frequency of each component.
   struct Counts {
     /// Of each component, in each `period` positions. They sum to `period`.
     std::vector<std::int64_t> rates;

@@ -1,5 +1,5 @@
 #pragma once
-// "mix" of a view file: the views that it mixes, and in which proportions.
+// "mix" of a view file: the views that it mixes, and their proportions.
 
 #include <cstdint>
 #include <optional>
@@ -32,7 +32,7 @@ struct MixSpec {
   ViewSpec view;                      // name, batch, order, epochs and formats of the mixture
 };
 
-/// Is the text of a view that of a mixture? Throws invalid_argument for what is no JSON.
+/// Is this the text of a mixture? Throws invalid_argument for malformed JSON.
 bool is_mixture(const std::string& json, const std::string& where);
 
 /// Throws invalid_argument with the JSON path. `name` is used when the text gives none.

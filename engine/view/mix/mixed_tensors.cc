@@ -118,7 +118,8 @@ View::Coordinate one_after_the_other(const std::vector<const View::Coordinate*>&
           parts[0]->note, parts[0]->attributes};
 }
 
-/// The positions of one after the other; those of the mixture where they are too many to be listed.
+/// The positions of one after the other; those of the mixture where they exceed the limit of a
+/// list.
 Positions one_after_the_other(const std::vector<std::shared_ptr<const View>>& views,
                               const std::string& dim, std::int64_t size) {
   if (size > kMaxListed) return Positions::range(0, size);

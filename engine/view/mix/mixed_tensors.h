@@ -1,5 +1,5 @@
 #pragma once
-// What the components of a mixture must have in common, and what all of them have.
+// The properties that components of a mixture must share, and the mixture's own tensors.
 
 #include <memory>
 #include <string>

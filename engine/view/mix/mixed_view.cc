@@ -321,7 +321,8 @@ class MixedView final : public View {
           tensor.padded = true;
           tensor.pad = view->tensors_[t].pad;
         }
-      c_strides(tensor.shape, tensor.type.itemsize);  // refuses what cannot be addressed
+      c_strides(tensor.shape,
+                tensor.type.itemsize);  // throws for tensors that exceed the address space
       if (tensor.values == nullptr) continue;
       auto values = std::make_shared<std::vector<std::byte>>();
       for (const auto& view : views_) {

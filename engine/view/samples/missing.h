@@ -18,7 +18,7 @@ struct ViewScan {
   std::shared_ptr<const SampleIndex> chosen;  // by other restrictions; null: all windows
   const std::vector<VariablePlacement>* placements = nullptr;  // the view's
   const std::vector<VariablePlacement>* checked = nullptr;     // those whose missing values count
-  /// Of channels that no store holds, by their number in View::made(): beside others, and in
+  /// Of made channels, by their number in View::made(): beside others, and in
   /// coarsened tensors, which have variables too.
   const std::vector<VariablePlacement>*made = nullptr, *coarsened = nullptr;
   double at_most = 0;  // the share of missing values that a sample may have

@@ -49,7 +49,7 @@ class PartMask {
   const std::vector<std::string>& dims() const { return dims_; }
   /// Refers to this object.
   VariableMask of(const std::vector<std::string>& dims) const;
-  /// The same, where the variable is of one of several stores one behind the other.
+  /// The same, for a variable of one part of concatenated stores.
   VariableMask of_variable(const Variable& variable) const;
 
  private:

@@ -74,7 +74,7 @@ void check_store_settings(const StoreOptions& options) {
 }
 
 void apply_store_settings(const StoreOptions& options, const std::string& name, StoreOptions& own) {
-  for (const bool of_series : {true, false})  // those of the store itself last: they hold
+  for (const bool of_series : {true, false})  // the store's own last: they win
     for (const auto& [of, option] : options.settings)
       if (of_series ? is_in_series(options, of, name) : of == name) parse(option, own);
 }

@@ -8,8 +8,8 @@
 namespace batchfs {
 
 /// Enters "rain.endpoint=https://…" or "rain.anon". Throws invalid_argument, why() for a message,
-/// for an option that a single store cannot have and for a wrong value. Which stores there are is
-/// asked by check_store_settings().
+/// for an option that a single store cannot have and for a wrong value.
+/// check_store_settings() checks the names of the stores.
 void add_store_setting(StoreOptions& options, const std::string& text);
 
 /// Throws invalid_argument for a setting of a store that is not given.

@@ -1,4 +1,4 @@
-"""How an output array is laid out: which windows overlap, what is put at once, and of which type."""
+"""The layout of output arrays: overlap of windows, chunks, objects and type."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store
            shards: Mapping[str, int] | None = None, codec: str = "zstd", denormalize: bool = False, rank: int | None = None,
            world: int | None = None, epoch: int | None = None, memory: str | int = "1G", threads: int | None = None,
            program: str | os.PathLike[str] | None = None, **options: Any) -> Predictions:
-    """An output Zarr store for a model's predictions: each goes to the place of the sample that it was made from.
+    """An output Zarr store for a model's predictions: each is written at the position of its sample.
 
         test = batchfs.open("era5.zarr", view="view.json")
         with batchfs.create("predicted.zarr", like=test, tensor="y", overlap="cosine") as out:

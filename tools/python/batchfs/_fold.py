@@ -18,8 +18,8 @@ def cut(values: np.ndarray, boxes: list[Box]) -> list[np.ndarray]:
 
 
 def fold(placement: Placement, number: int, samples: Samples, starts: dict[int, np.ndarray], overlap: str) -> np.ndarray:
-    """The object, clipped at the array's end. Samples are taken in the order of their numbers, so that the result does
-    not depend on who wrote which when."""
+    """The object, clipped at the array's end. Samples are added in the order of their numbers, so that the
+    result does not depend on the order of writing."""
     region = placement.region(number)
     shape = tuple(one.stop - one.start for one in region)
     ordered = [(box, part) for sample in sorted(samples)

@@ -1,4 +1,4 @@
-"""Mixtures of views: which view each sample is of, and how far each view was read."""
+"""Mixtures of views: the view of each sample, and how far each view was read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def components_of(schema: dict[str, Any], index: np.ndarray) -> np.ndarray:
 
 
 def schedule_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """What decides on the view at each position. Equal schedules are resumed at any position."""
+    """The keys that determine the view at each position. Equal schedules can be resumed at any position."""
     numbers = {component["name"]: [component["rate"], component["per_epoch"], component["start"]]
                for component in schema["components"]}
     return {"mixing": schema["mixing"], "block": schema["block"], "period": schema["period"], "components": numbers}

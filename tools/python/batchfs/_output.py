@@ -67,7 +67,7 @@ class Lock:
 
 
 def _write_all(file: Any, data: Any) -> None:
-    """A disk that is nearly full, and Linux beyond 2 GiB, take a part of a write without an error."""
+    """A nearly full disk, and Linux beyond 2 GiB, write less than asked for without an error."""
     left = memoryview(data)
     if left.nbytes == 0:
         return
@@ -134,7 +134,7 @@ class Folder:
             raise failure(error, "reading", self.path(key)) from None
 
     def has(self, key: str) -> bool:
-        """Is the object there? An empty one is what a power failure has left."""
+        """Does the object exist? A power failure may leave an empty one, which does not count."""
         try:
             return os.stat(self.path(key)).st_size > 0
         except OSError:
@@ -166,7 +166,7 @@ class Folder:
         return all(name == WORKING for name in self.names(""))
 
     def sync(self) -> None:
-        """What was put survives a power failure after this call."""
+        """Objects written before this call survive a power failure."""
         with contextlib.suppress(OSError, AttributeError):
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
             try:

@@ -1,4 +1,4 @@
-"""Where the values of a sample go: the dimensions of output arrays, and the boxes of a sample in their objects.
+"""Maps samples to output arrays: their dimensions, and the boxes of a sample in their objects.
 
 An object is what is put at once: a chunk, or a shard. Along an axis of an output array each window start has pieces:
 which part of the sample's values goes to which part of which object, and with what weights. The box of a sample in an
@@ -229,7 +229,7 @@ class Placement:
         return 0 if axis.window is None else int(starts[axis.window])
 
     def objects_of(self, starts: np.ndarray) -> list[int]:
-        """The numbers of the objects that a sample's values go to, sorted."""
+        """The numbers of the objects that hold values of a sample, sorted."""
         along = [sorted({piece.object for piece in axis.pieces(self.start_along(axis, starts))}) for axis in self.axes]
         return [self.number(at) for at in itertools.product(*along)]
 

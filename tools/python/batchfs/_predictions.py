@@ -1,4 +1,4 @@
-"""Writing a model's output back into a Zarr store, at the places of the samples that it was made from."""
+"""Writes a model's output into a Zarr store, at the positions of the samples."""
 
 from __future__ import annotations
 
@@ -348,7 +348,7 @@ class Predictions:
             raise failed
 
     def _drain(self) -> None:
-        """Ends all work: what is not complete becomes parts."""
+        """Ends all work: incomplete objects become parts."""
         with self._mutex:
             jobs = list(self._jobs)
         for job in jobs:

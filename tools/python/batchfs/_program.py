@@ -126,7 +126,7 @@ def run_program(program: str, words: Iterable[str], *, stdin: str | None = None,
 
 
 def run_program_bytes(program: str, words: Iterable[str], *, stdin: str | None = None, doing: str) -> bytes:
-    """What the program writes, where it is no text."""
+    """The program's binary output."""
     environment = os.environ | {"BATCHFS_ERRORS": "json"}
     try:
         process = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The samples of an epoch: which batch each is in, and where its window begins."""
+"""The samples of an epoch: their batches and the starts of their windows."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Windows:
         return windows
 
     def arrays(self) -> dict[str, Any]:
-        """What `batchfs inspect` says of the store's arrays: dims and attributes."""
+        """Dims and attributes of the store's arrays, from `batchfs inspect`."""
         try:
             arrays: dict[str, Any] = json.loads(self._inspect())["arrays"]
         except (Error, ValueError, KeyError):  # options of other commands: attributes that tensors share will do

@@ -21,7 +21,7 @@ _DOCUMENT = "zarr.json"
 
 
 class _Sink(MemoryStore):
-    """Nothing that was handed on is read back: every object is written whole."""
+    """No object is read back: every one is written whole."""
 
     def __init__(self, put: Callable[[str, Any], None]):
         super().__init__()

@@ -101,7 +101,7 @@ def _round(client: Client, words: list[str], tasks: int, retries: int, resources
 
 
 def _task(task: int, *, words: list[str], directory: str, program: str | None) -> tuple[Error | None, str]:
-    """On a worker. A failure that no retry helps is returned, others are raised."""
+    """Runs on a worker. Returns a failure that a retry cannot cure, and raises others."""
     try:
         done = _call(program, [*words, "--task", str(task)], directory=directory if os.path.isdir(directory) else None)
     except (InvalidArgument, NotSupported) as error:
@@ -110,7 +110,7 @@ def _task(task: int, *, words: list[str], directory: str, program: str | None) -
 
 
 def _call(program: str | None, words: list[str], *, directory: str | None = None, also_failed: bool = False) -> str:
-    """What the program writes. `also_failed`: also when it then fails."""
+    """The program's output. `also_failed`: also when it fails."""
     path = find_program(program)
     try:
         ended = subprocess.run([path, *words], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, check=False,

@@ -9,7 +9,7 @@ namespace {
 /// Of the service's requests in flight, those that caches should have answered: a share, and a
 /// floor.
 constexpr std::uint64_t kUncachedShare = 8, kMinUncached = 4;
-constexpr std::size_t kMaxRefused = 2;  // caches that one read asks in vain
+constexpr std::size_t kMaxRefused = 2;  // failed caches a read
 constexpr std::int64_t kFailingPatience = 100'000'000;
 constexpr std::int64_t kUnknownPatience = 2'000'000'000;  // before the first answers
 constexpr const char* kSilent = "it does not answer";
@@ -50,7 +50,7 @@ void CacheDispatch::refuse(CacheRoute& route, std::size_t cache, int status, con
                            std::int64_t now) {
   route.refused.push_back(cache);
   const bool is_overloaded = status >= 500 || status == 429;
-  // What it says of an object may be so: only the service knows.
+  // The object may be missing: only the service can tell.
   if (status != 0 && !is_overloaded) {
     route.past_caches = true;
     caches_->fell_back();

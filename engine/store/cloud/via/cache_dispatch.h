@@ -1,6 +1,6 @@
 #pragma once
-// Whom to ask for an object that a shared cache may have: a cache, or the service itself. When no
-// cache can be asked, the service gets few of these requests at a time: caches that fail must not
+// Chooses a shared cache or the service itself for each request that a cache may answer. When no
+// cache is usable, the service gets few of these requests at a time: caches that fail must not
 // become a stampede on it.
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace batchfs {
 
-/// What one read has met so far.
+/// The caches' failures of one read so far.
 struct CacheRoute {
   std::vector<std::size_t> refused;  // caches that are not asked again
-  bool past_caches = false;          // only the service knows: a cache has said something of it
+  bool past_caches = false;  // ask only the service: a cache said that the object is missing
 };
 
 /// Not thread-safe, but for caches(). Times are nanoseconds of the steady clock.
@@ -31,7 +31,7 @@ class CacheDispatch {
 
   struct Target {
     std::optional<std::size_t> cache;
-    bool is_uncached = false;  // the service is asked for want of a cache: left() when that is done
+    bool is_uncached = false;  // no cache was usable; call left() at its end
     bool must_wait = false;    // the service has too many of these
   };
   /// Sets the request's gateway where a cache is chosen. `limit`: requests that the service may
@@ -39,9 +39,9 @@ class CacheDispatch {
   Target choose(const CacheRoute& route, HttpRequest& request, std::uint64_t offset,
                 std::uint64_t limit, std::int64_t now);
 
-  /// A request for want of a cache has ended.
+  /// A request of Target::is_uncached has ended.
   void left() { --uncached_; }
-  /// So many more may be sent.
+  /// The number of such requests that may still be sent.
   std::uint64_t room(std::uint64_t limit) const;
 
   /// A usable answer, whose first bytes came after `latency`.
@@ -58,9 +58,9 @@ class CacheDispatch {
   bool is_late(std::size_t cache, std::int64_t silence, std::int64_t now) const;
   /// Does this request alone seem to hang?
   bool is_stuck(std::int64_t silence) const { return silence >= 3 * patience(); }
-  /// Is the request to be ended, since its cache is known to fail?
+  /// Should the request be cancelled, since its cache is known to fail?
   bool is_hopeless(std::size_t cache, std::int64_t silence, std::int64_t now) const;
-  /// Another one has answered in place of a cache that was late.
+  /// Another cache or the service answered before this late cache.
   void overtaken(std::size_t cache, std::int64_t now);
 
   static constexpr std::int64_t kMinPatience = 1'000'000'000, kMaxPatience = 10'000'000'000;

@@ -126,7 +126,7 @@ void SharedCaches::failed(std::size_t cache, std::int64_t now, bool silent,
     Cache& its = caches_[cache];
     ++its.failures;
     ++its.failures_in_row;
-    // Requests that were under way when it was first left alone fail as well: they count once.
+    // Requests in flight when it was first left alone fail as well: they count once.
     const bool rests = its.left_alone_until > now && !its.is_tried;
     if (rests || (!silent && its.failures_in_row < kFailuresInRow)) return;
     its.is_tried = false;

@@ -1,6 +1,6 @@
 #pragma once
 // Caching proxies (nginx, Apache Traffic Server) between the machines of a cluster and a store:
-// which of them is asked for an object, and which are left alone since they fail.
+// chooses one for each object, and avoids those that fail.
 //
 // Rendezvous hashing chooses: of all caches, that with the highest hash of its URL, the object's
 // address and the part of 64 MiB. Every machine chooses alike, and a cache that comes or goes moves
@@ -25,7 +25,7 @@ namespace batchfs {
 /// twice.
 std::vector<std::string> parse_cache_urls(const std::vector<std::string>& typed);
 
-/// Can nobody but the cache itself read what is sent to it: is it reached by TLS, or on this
+/// Can only the cache itself read the requests: is it reached by TLS, or on this
 /// machine?
 bool is_confidential(const std::string& cache_url);
 
