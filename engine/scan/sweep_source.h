@@ -37,7 +37,7 @@ class SweepSource {
 std::shared_ptr<const SweepSource> array_source(const Variable& variable);
 
 /// A made channel of a view, by its number in View::made(); the view outlives it. Throws
-/// not_supported for channels of variables that are joined from several stores.
+/// not_supported for channels of variables that cannot be read.
 std::shared_ptr<const SweepSource> made_source(const View& view, std::uint32_t number);
 
 }  // namespace batchfs

@@ -1,5 +1,8 @@
 #include "engine/scan/swept_channel.h"
 
+#include <algorithm>
+
+#include "engine/scan/operand_reads.h"
 #include "engine/view/samples/reached.h"
 
 namespace batchfs {
@@ -17,6 +20,26 @@ SweptChannel swept_variable(const View& view, std::uint32_t number, const PartMa
   return result;
 }
 
+namespace {
+
+/// Positions at which a variable has nothing, where its channel is padding, are not reached.
+void leave_out_padding(const Variable& operand, SweptChannel& channel) {
+  const OperandReads reads(operand);
+  for (std::size_t d = 0; !reads.is_direct() && d < operand.dims.size(); ++d) {
+    const auto at = static_cast<std::size_t>(
+        std::find(channel.dims.begin(), channel.dims.end(), operand.dims[d]) -
+        channel.dims.begin());
+    Positions& reached = channel.reached[at];
+    std::vector<std::int64_t> left;
+    for (std::int64_t i = 0; i < reached.size(); ++i)
+      if (reads.has(d, reached[i])) left.push_back(reached[i]);
+    if (static_cast<std::int64_t>(left.size()) < reached.size())
+      reached = Positions::list(std::move(left));
+  }
+}
+
+}  // namespace
+
 SweptChannel swept_made(const View& view, std::uint32_t number, const PartMask& part) {
   const Variable& variable = view.made()[number].variable();
   ViewScan scan = view.scan();
@@ -32,6 +55,8 @@ SweptChannel swept_made(const View& view, std::uint32_t number, const PartMask& 
                       {},
                       reached_positions(scan, number)};
   for (const std::string& dim : variable.dims) result.selected.push_back(view.selected(dim));
+  for (const std::string& name : view.made()[number].spec().of)
+    leave_out_padding(view.dataset()->variable(name), result);
   return result;
 }
 

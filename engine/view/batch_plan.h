@@ -39,10 +39,10 @@ struct Part {
   Dims strides;              // bytes in the tensor, one per array dimension
 };
 
-/// Elements that lie outside the selection: they are the tensor's `pad`.
+/// Elements that lie outside the selection: they are the tensor's `pad`, among operands NaN.
 struct Padding {
-  std::uint32_t tensor = 0;
-  std::int64_t offset = 0;  // bytes from the tensor's start
+  std::uint32_t tensor = 0;  // or operands, as in Part
+  std::int64_t offset = 0;   // bytes from the tensor's start
   Dims shape;
   Dims strides;  // bytes in the tensor
 };
@@ -59,6 +59,7 @@ struct CombinedPart {
   std::uint32_t tensor = 0;       // or the operands of another channel, as in Part
   std::int64_t offset = 0;        // bytes from the tensor's start
   std::int64_t operands = 0;      // bytes from the start of the combination's operands
+  Dims starts;                    // of the sample's windows, as in Row
 };
 
 /// One element of TensorSpec::values.
@@ -84,7 +85,8 @@ struct BatchPlan {
   std::vector<Padding> paddings;
   std::vector<GivenValue> given;
   std::vector<MadePart> made;
-  std::vector<CombinedPart> combined;  // of a sample in the order of computation
+  std::vector<CombinedPart> combined;      // of a sample in the order of computation
+  std::vector<Padding> combined_paddings;  // of `combined`, in tensors, over what these write
 };
 
 }  // namespace batchfs

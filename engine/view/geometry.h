@@ -68,6 +68,8 @@ struct AxisPlacement {
   std::int64_t size = 1;  // window length
   /// Positions of `selected`, and of the tensor, for each of the view's: a finer grid.
   std::int64_t scale = 1;
+  /// Positions of the tensor before these, which have placements of their own.
+  std::int64_t before = 0;
   /// Positions of `selected` for each of the tensor's: a coarser grid. They divide the window.
   std::int64_t coarse = 1;
   bool wrap = false;                             // else what lies behind the end is padding

@@ -306,8 +306,8 @@ class Layouter {
         layout_.coarsened.push_back(std::move(placement));
         continue;
       }
-      std::vector<VariablePlacement> all{std::move(placement)};
-      for (std::size_t d = 0; d < variable->dims.size(); ++d) look_up(*variable, d, all);
+      std::vector<VariablePlacement> all =
+          tensor_.joined.by_offset(*variable, definition_.durations, placement);
       for (VariablePlacement& each : all) {
         each.is_first = &each == &all.front();
         if (!variable->is_concatenated()) {
@@ -318,30 +318,6 @@ class Layouter {
           layout_.placements.push_back(std::move(part));
       }
     }
-  }
-
-  /// Where a source looks the durations of offsets up among its own labels, the array's positions
-  /// differ from offset to offset: each has a placement.
-  void look_up(const Variable& variable, std::size_t d, std::vector<VariablePlacement>& all) const {
-    const auto list =
-        std::find_if(definition_.durations.begin(), definition_.durations.end(),
-                     [&](const OffsetList& each) { return each.dim == variable.dims[d]; });
-    if (list == definition_.durations.end() || variable.join_along(d) == nullptr) return;
-    const auto durations = std::make_shared<const std::vector<Duration>>(list->durations);
-    const std::vector<std::int64_t> lengths = fixed_lengths(*list, false);
-    std::vector<VariablePlacement> result;
-    for (const VariablePlacement& before : all)
-      for (std::size_t o = 0; o < lengths.size(); ++o) {
-        VariablePlacement placement = before;
-        AxisPlacement& axis = placement.axes[d];
-        axis.selected = tensor_.joined.along(variable, d, lengths[o]);
-        axis.offsets = {0};
-        axis.by_label = nullptr;
-        axis.durations = durations;
-        placement.base += static_cast<std::int64_t>(o) * axis.size * axis.stride;
-        result.push_back(std::move(placement));
-      }
-    all = std::move(result);
   }
 
   AxisPlacement axis(const std::string& dim, const std::vector<std::string>& joined) const {

@@ -17,6 +17,7 @@
 #include "engine/view/batch_plan.h"
 #include "engine/view/geometry.h"
 #include "engine/view/made/assembled_channel.h"
+#include "engine/view/made/channel_padding.h"
 #include "engine/view/made/made_channels.h"
 #include "engine/view/samples/joined_axes.h"
 #include "engine/view/spec.h"
@@ -208,16 +209,18 @@ class View {
   /// When all tensors are known: sorts out what of the made channels is made of variables. Gives
   /// the bytes of a sample's operands of each combination.
   std::vector<std::int64_t> add_combinations();
-  void add_combination(const MadeChannel& channel, std::uint32_t tensor,
-                       const VariablePlacement& placement,
-                       std::shared_ptr<const Converter> converter);
+  /// `padding` takes what of the operands is padding, for their channel in its tensor.
+  void add_combination(const MadeChannel& channel, const VariablePlacement& placement,
+                       std::shared_ptr<const Converter> converter, ChannelPadding& padding);
   /// A variable or channel of a coarsened tensor.
   void add_coarsening(const VariablePlacement& placement);
-  /// Adds the number of operands `own`, of a variable for `tensor`.
-  void add_operand(const VariablePlacement& operand, const Variable& variable,
-                   std::uint32_t tensor);
-  /// Places the operands of a channel along joined dimensions. Throws not_supported with `path`.
-  void join_operand(const std::string& path, const Variable& variable, VariablePlacement& operand);
+  /// Adds a variable that a channel is computed of, each of its parts where its source has it.
+  /// Throws not_supported with `path`.
+  void add_operands(const std::string& path, const Variable& variable,
+                    const VariablePlacement& operand, ChannelPadding& padding);
+  /// Are the tensor's offsets along the dimension lengths of time?
+  bool has_durations(std::uint32_t tensor, const std::string& dim) const;
+  void keep_padding(ChannelPadding padding);
   /// The samples of the combinations of a row.
   void add_combined(BatchPlan& plan, const Row& row) const;
   /// The variables and made channels of a tensor, in its order, entering them.
@@ -261,6 +264,7 @@ class View {
   std::vector<VariablePlacement> made_placements_;       // of made channels
   std::vector<VariablePlacement> coarsened_placements_;  // of all channels of coarsened tensors
   Combinations combinations_;
+  std::vector<ChannelPadding> channel_paddings_;
   std::vector<VariablePlacement> more_placements_;  // that plans have beside placements_
   std::vector<VariablePlacement> scanned_;  // of all stored variables, in the tensors they are for
   std::vector<Coordinate> coordinates_;

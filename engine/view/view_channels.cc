@@ -41,52 +41,48 @@ std::vector<TensorSource::Channels> View::use_channels(const TensorDefinition& t
   return channels;
 }
 
-void View::join_operand(const std::string& path, const Variable& variable,
-                        VariablePlacement& operand) {
+void View::add_operands(const std::string& path, const Variable& variable,
+                        const VariablePlacement& operand, ChannelPadding& padding) {
+  static const std::vector<OffsetList> kNone;
+  const std::uint32_t tensor = padding.tensor();
+  const auto& durations = spec_.tensors.empty() ? kNone : spec_.tensors[tensor].durations;
+  VariablePlacement whole = operand;
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {
     const AxisJoin* join = variable.join_along(d);
     if (join == nullptr) continue;
-    const auto refuse = [&](const std::string& why) {
-      return Error(ErrorCode::not_supported,
-                   fmt::format("{}: '{}' is joined along '{}' {}, which channels made of "
-                               "variables and coarsened tensors do not support",
-                               path, variable.name, variable.dims[d], why));
-    };
-    if (join->pads()) throw refuse("with \"missing\": \"pad\"");
-    if (join->ratio() > 1) throw refuse("with a ratio");
-    if (operand.axes[d].by_label != nullptr) throw refuse("and the tensor's offsets are durations");
-    operand.axes[d].selected = joined_.along(variable, d);
+    if (whole.axes[d].scale != join->ratio())
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("{}: '{}' is joined along '{}' with a ratio, which channels made of "
+                              "variables do not support",
+                              path, variable.name, variable.dims[d]));
+    whole.axes[d].selected = joined_.along(variable, d);
+  }
+  for (const VariablePlacement& each : joined_.by_offset(variable, durations, whole)) {
+    padding.add(each, variable.dims, window_dims_);
+    for (VariablePlacement& part : variable.is_concatenated()
+                                       ? joined_.in_parts(variable, each)
+                                       : std::vector<VariablePlacement>{each}) {
+      converters_.try_emplace(
+          std::pair(part.tensor, part.variable),
+          std::make_shared<const Converter>(variables_[part.variable]->cf, float64()));
+      more_placements_.push_back(part);
+      scanned_.push_back(std::move(part));
+      scanned_.back().tensor = tensor;
+    }
   }
 }
 
-void View::add_operand(const VariablePlacement& operand, const Variable& variable,
-                       std::uint32_t tensor) {
-  for (VariablePlacement& part : variable.is_concatenated()
-                                     ? joined_.in_parts(variable, operand)
-                                     : std::vector<VariablePlacement>{operand}) {
-    converters_.try_emplace(
-        std::pair(part.tensor, part.variable),
-        std::make_shared<const Converter>(variables_[part.variable]->cf, float64()));
-    more_placements_.push_back(part);
-    scanned_.push_back(std::move(part));
-    scanned_.back().tensor = tensor;
-  }
-}
-
-void View::add_combination(const MadeChannel& channel, std::uint32_t tensor,
-                           const VariablePlacement& placement,
-                           std::shared_ptr<const Converter> converter) {
+void View::add_combination(const MadeChannel& channel, const VariablePlacement& placement,
+                           std::shared_ptr<const Converter> converter, ChannelPadding& padding) {
   const auto own = static_cast<std::uint32_t>(tensors_.size() + combinations_.size());
-  const auto combination =
-      std::make_shared<const Combination>(channel, tensor, placement, std::move(converter));
+  const auto combination = std::make_shared<const Combination>(channel, padding.tensor(), placement,
+                                                               std::move(converter));
   combinations_.push_back(combination);
   for (std::size_t i = 0; i < channel.spec().of.size(); ++i) {
     const std::string path = fmt::format("{}.of[{}]", channel.spec().path, i);
     const std::uint32_t number = use_variable(channel.spec().of[i], path);
     const Variable& variable = whole_variable(number);
-    VariablePlacement operand = combination->operand(i, variable, number, own);
-    join_operand(path, variable, operand);
-    add_operand(operand, variable, tensor);
+    add_operands(path, variable, combination->operand(i, variable, number, own), padding);
   }
 }
 
@@ -104,27 +100,56 @@ void View::add_coarsening(const VariablePlacement& placement) {
                      : std::make_shared<const Converter>(
                            reduced, tensor.type, finish_of(placement.variable, tensor.type)));
   combinations_.push_back(coarsening);
-  VariablePlacement operand = coarsening->operand(placement, own);
+  const VariablePlacement operand = coarsening->operand(placement, own);
+  ChannelPadding padding(placement, variable.dims, window_dims_);
   if (!placement.made) {
-    join_operand(path, variable, operand);
-    return add_operand(operand, variable, placement.tensor);
+    for (std::size_t d = 0; d < variable.dims.size(); ++d)
+      if (variable.join_along(d) != nullptr && coarsening->has_numbers_along(d) &&
+          placement.axes[d].window >= 0 && has_durations(placement.tensor, variable.dims[d]))
+        throw Error(ErrorCode::not_supported,
+                    fmt::format("{}: '{}' is normalized with a number for each position along "
+                                "'{}', and looks durations up along it",
+                                path, variable.name, variable.dims[d]));
+    add_operands(path, variable, operand, padding);
+  } else {
+    made_.add_operand(own, placement.variable);
+    if (made_[placement.variable].is_combined()) {
+      add_combination(made_[placement.variable], operand, made_.converter(own, placement.variable),
+                      padding);
+    } else {
+      padding.add(operand, variable.dims, window_dims_);
+      more_placements_.push_back(operand);
+    }
   }
-  made_.add_operand(own, placement.variable);
-  if (made_[placement.variable].is_combined())
-    add_combination(made_[placement.variable], placement.tensor, operand,
-                    made_.converter(own, placement.variable));
-  else
-    more_placements_.push_back(std::move(operand));
+  keep_padding(std::move(padding));
+}
+
+bool View::has_durations(std::uint32_t tensor, const std::string& dim) const {
+  if (spec_.tensors.empty()) return false;
+  const auto& lists = spec_.tensors[tensor].durations;
+  return std::any_of(lists.begin(), lists.end(),
+                     [&](const OffsetList& each) { return each.dim == dim; });
+}
+
+void View::keep_padding(ChannelPadding padding) {
+  if (padding.empty()) return;
+  TensorSpec& tensor = tensors_[padding.tensor()];
+  tensor.padded = true;
+  tensor.pad = pad_element(tensor.type, "tensors." + tensor.name);
+  channel_paddings_.push_back(std::move(padding));
 }
 
 std::vector<std::int64_t> View::add_combinations() {
   scanned_ = placements_;
-  const bool pads = std::any_of(window_dims_.begin(), window_dims_.end(),
-                                [](const WindowDim& window) { return window.padded; });
+  const bool is_partial = std::any_of(
+      spec_.window.begin(), spec_.window.end(),
+      [](const WindowSpec& window) { return window.edge == WindowSpec::Edge::partial; });
   const auto check_edges = [&](const std::string& path, const std::string& what) {
-    if (pads)
+    if (is_partial)
       throw Error(ErrorCode::not_supported,
-                  fmt::format("{}: {} do not go with \"edge\" of a window", path, what));
+                  fmt::format("{}: {} do not go with \"edge\": \"partial\" of a window; "
+                              "\"pad\" fills it",
+                              path, what));
   };
   for (const VariablePlacement& placement : made_placements_) {
     const MadeChannel& channel = made_[placement.variable];
@@ -134,8 +159,10 @@ std::vector<std::int64_t> View::add_combinations() {
     }
     check_edges(channel.spec().path,
                 fmt::format("channels of variables, as '{}',", channel.variable().name));
-    add_combination(channel, placement.tensor, placement,
-                    made_.converter(placement.tensor, placement.variable));
+    ChannelPadding padding(placement, channel.variable().dims, window_dims_);
+    add_combination(channel, placement, made_.converter(placement.tensor, placement.variable),
+                    padding);
+    keep_padding(std::move(padding));
   }
   for (const VariablePlacement& placement : coarsened_placements_) {
     check_edges(tensors_[placement.tensor].coarsen.front().path, "coarsened tensors");
@@ -150,9 +177,11 @@ void View::add_combined(BatchPlan& plan, const Row& row) const {
   // Those that are operands of others have higher numbers.
   for (auto c = static_cast<std::uint32_t>(combinations_.size()); c-- > 0;) {
     const std::uint32_t into = combinations_[c]->into();
-    plan.combined.push_back(
-        {c, into, row.offsets[into] + combinations_[c]->base(), row.offsets[tensors_.size() + c]});
+    plan.combined.push_back({c, into, row.offsets[into] + combinations_[c]->base(),
+                             row.offsets[tensors_.size() + c], row.starts});
   }
+  for (const ChannelPadding& padding : channel_paddings_)
+    padding.add_to(plan.combined_paddings, row);
 }
 
 DataType View::type_of(const TensorDefinition& tensor,

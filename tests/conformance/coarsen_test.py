@@ -162,11 +162,6 @@ def test_refused(batchfs, tmp_path, store, change, words):
     assert words in refused(batchfs, tmp_path, store, view)
 
 
-def test_edges_are_refused(batchfs, tmp_path, store):
-    view = {"window": {"time": {"size": 5, "edge": "pad"}}, "tensors": {"x": {"variables": ["f8"], "coarsen": {"latitude": 2}}}}
-    assert "coarsened tensors do not go with \"edge\" of a window" in refused(batchfs, tmp_path, store, view)
-
-
 def test_a_mixture_of_coarsened_views(batchfs, tmp_path, store):
     ds = in_float64(store)
     for name, offset in (("a", 0), ("b", 6)):

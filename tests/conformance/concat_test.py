@@ -194,6 +194,12 @@ def test_channels_made_of_variables_of_the_years(years):
         "t2m", {"make": "sum", "of": ["t2m", "tp"]}, {"make": "sin_julian_day"}]}})
     expected = (years.whole.t2m.astype("f8") + years.whole.tp.astype("f8")).values
     assert np.array_equal(years.tensors(view)["x"][:, 1], windows(expected, 3), equal_nan=True)
+    entry = json.loads(years.batchfs.bytes("statistics", *years.command(view), "--json"))["variables"]["sum"]
+    assert (entry["count"], entry["nan"]) == (np.isfinite(expected).sum(), np.isnan(expected).sum())
+    assert (entry["min"], entry["max"]) == (np.nanmin(expected), np.nanmax(expected))
+    np.testing.assert_allclose([entry["mean"], entry["std"]], [np.nanmean(expected), np.nanstd(expected)], rtol=1e-12)
+    steps = np.diff(expected, axis=0)
+    np.testing.assert_allclose(entry["tendency"]["std"], np.nanstd(steps), rtol=1e-10)
 
 
 def test_strips_of_latitude(batchfs, tmp_path):

@@ -521,9 +521,38 @@ def test_channels_made_of_variables_of_two_sources(sources, offsets):
         if offset == 0:
             lsm = sources.data["static"].lsm.values.astype("f8")
             assert np.array_equal(got["y"][:, 0, 0], (tp * lsm).astype("f4"))
-    view["tensors"] = {"x": {"variables": ["t2m", {"make": "sum", "of": ["t2m", "rain:tp"]}], "stack": "channel"}}
-    view["sources"]["rain"]["join"]["time"] = {"pick": "last", "missing": "pad"}
-    assert "tensors.x.variables[1].of[1]: 'rain:tp' is joined along 'time' with \"missing\": \"pad\"" in sources.refusal(view)
-    view["sources"]["rain"]["join"]["time"] = "last"
-    view["tensors"]["x"]["offsets"] = {"time": ["-6h", "0h"]}
-    assert "the tensor's offsets are durations" in sources.refusal(view)
+
+
+@pytest.mark.parametrize("missing", ["drop", "pad"])
+def test_statistics_of_channels_of_several_sources_are_those_of_their_batches(sources, missing):
+    """Of the values that batches have before they are normalized; those that are padding do not count."""
+    view = two({"time": {"pick": "exact", "missing": missing}}, window={"time": 1}, dtype="float64", tensors={
+        "x": {"variables": [{"make": "difference", "of": ["era5:t2m", "rain:tp"]}, {"make": "sum", "of": ["rain:tp", "rain:tp"]}],
+              "stack": "channel"},
+        "y": {"variables": [{"make": "product", "of": ["rain:tp", "static:lsm"]}], "stack": "channel"}})
+    values = sources.tensors(view | {"batch": 10000})
+    for options in ([], ["--threads", "1"]):
+        numbers = json.loads(sources.batchfs.bytes("statistics", *sources.words(view), "--json", "--quantiles", *options))["variables"]
+        for name, tensor, channel in (("difference", "x", 0), ("sum", "x", 1), ("product", "y", 0)):
+            delivered = values[tensor][:, channel]
+            assert np.isnan(delivered).any() == (missing == "pad")
+            delivered = delivered[~np.isnan(delivered)]
+            entry = numbers[name]
+            assert (entry["count"], entry["nan"]) == (delivered.size, 0)
+            assert (entry["min"], entry["max"]) == (delivered.min(), delivered.max())
+            np.testing.assert_allclose([entry["mean"], entry["std"]], [delivered.mean(), delivered.std()], rtol=1e-12, atol=1e-15)
+            np.testing.assert_allclose(entry["median"], np.median(delivered), rtol=1e-9, atol=1e-12)
+
+
+def test_statistics_of_channels_of_a_coarser_grid(batchfs, tmp_path):
+    sources = Sources(batchfs, tmp_path)
+    y, x, fine = grids(sources, 2)
+    sources.stores["anchor"], sources.stores["coarse"] = sources.stores["fine"], sources.stores["anchor"]
+    view = {"sources": {"f": {}, "c": {"store": "coarse", "join": {"y": {"ratio": "1/2"}, "x": {"ratio": "1/2"}}}},
+            "window": {"time": 1}, "select": {"y": [float(v) for v in sources.data["fine"].y[1:-1]]}, "dtype": "float64", "batch": 100,
+            "tensors": {"x": {"variables": [{"make": "ratio", "of": ["u", "c:t"]}]}}}
+    repeated = np.repeat(np.repeat(sources.data["coarse"].t.values[:, ::-1], 2, axis=1), 2, axis=2)
+    expected = fine[:, ::-1].astype("f8") / repeated
+    np.testing.assert_array_equal(sources.tensors(view)["x"].reshape(expected.shape), expected)
+    entry = json.loads(batchfs.bytes("statistics", *sources.words(view), "--json"))["variables"]["ratio"]
+    assert (entry["min"], entry["max"], entry["count"]) == (expected.min(), expected.max(), expected.size)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -37,10 +38,20 @@ struct Unfinished {
   std::vector<BatchLayout::Place> tensors;
   std::vector<Buffer> operands;  // of each of the view's combinations
   std::vector<CombinedPart> combined;
+  std::vector<Padding> combined_paddings;
 
   std::byte* start_of(std::uint32_t tensor) {
     if (tensor >= tensors.size()) return operands[tensor - tensors.size()].data();
     return batch->files[tensors[tensor].file].data() + tensors[tensor].offset;
+  }
+
+  void fill(const View& view, const Padding& padding) {
+    static constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+    const bool is_operand = padding.tensor >= tensors.size();
+    const TensorSpec* tensor = is_operand ? nullptr : &view.tensors()[padding.tensor];
+    fill_strided(padding.shape, is_operand ? sizeof(double) : tensor->type.itemsize,
+                 is_operand ? reinterpret_cast<const std::byte*>(&kNoValue) : tensor->pad.data(),
+                 start_of(padding.tensor) + padding.offset, padding.strides);
   }
 
   /// Precondition: all chunks have arrived. Gives the memory of the operands back.
@@ -48,7 +59,9 @@ struct Unfinished {
     std::uint64_t bytes = 0;
     for (const CombinedPart& part : combined)
       view.combinations()[part.combination]->write(
-          operands[part.combination].data() + part.operands, start_of(part.tensor) + part.offset);
+          operands[part.combination].data() + part.operands, start_of(part.tensor) + part.offset,
+          part.starts);
+    for (const Padding& padding : combined_paddings) fill(view, padding);
     for (const Buffer& buffer : operands) bytes += buffer.size();
     operands.clear();
     batch->reservation.split(bytes).release();
@@ -69,11 +82,7 @@ std::vector<std::uint64_t> operand_bytes(const View& view, std::int64_t global_b
 /// Fills what no chunk fills, and lists what each chunk fills.
 void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, Assembly& assembly) {
   const auto start_of = [&](std::uint32_t tensor) { return unfinished.start_of(tensor); };
-  for (const Padding& padding : plan.paddings) {
-    const TensorSpec& tensor = view.tensors()[padding.tensor];
-    fill_strided(padding.shape, tensor.type.itemsize, tensor.pad.data(),
-                 start_of(padding.tensor) + padding.offset, padding.strides);
-  }
+  for (const Padding& padding : plan.paddings) unfinished.fill(view, padding);
   assembly.repeats = plan.repeats;
   for (const MadePart& made : plan.made)
     view.made().write(made, plan.repeats, start_of(made.part.tensor));
@@ -158,11 +167,13 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     const std::shared_ptr<Batch> batch = make_batch(with_.files, *request.format, layout);
     batch->reservation = std::move(memory);
     batch->view = request.view;
-    const auto unfinished = std::make_shared<Unfinished>(Unfinished{batch, layout.tensors, {}, {}});
+    const auto unfinished =
+        std::make_shared<Unfinished>(Unfinished{batch, layout.tensors, {}, {}, {}});
     for (const std::uint64_t size : operands) unfinished->operands.emplace_back(size);
     BatchPlan plan = view.plan(request.epoch, request.global_batch());
     lay_out(view, plan, *unfinished, *assembly);
     unfinished->combined = std::move(plan.combined);
+    unfinished->combined_paddings = std::move(plan.combined_paddings);
     assembly->keeps_chunks =
         reuses_chunks_that_fit(view, request.epoch, *assembly, with_.budget.limit() / 2);
     if (begun->waited) {

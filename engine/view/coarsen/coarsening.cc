@@ -1,10 +1,32 @@
 #include "engine/view/coarsen/coarsening.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "engine/view/coarsen/blocks.h"
 
 namespace batchfs {
+
+namespace {
+
+/// The array index of each position of a sample's window; any index where it is padding.
+std::vector<std::int64_t> indices_of(const AxisPlacement& axis, const Dims& starts) {
+  std::vector<std::int64_t> indices;
+  const std::int64_t length = axis.selected.size();
+  const auto add = [&](std::int64_t position) {
+    indices.push_back(position < length ? std::max<std::int64_t>(0, axis.selected[position]) : 0);
+  };
+  for (std::int64_t i = 0; axis.window < 0 && i < length; ++i) add(i);
+  for (std::size_t o = 0; axis.window >= 0 && o < axis.offsets.size(); ++o) {
+    const std::int64_t first = axis.first(o, starts[static_cast<std::size_t>(axis.window)]);
+    for (std::int64_t k = first; k < first + axis.size; ++k)
+      add(axis.wrap ? ((k % length) + length) % length : k);
+  }
+  return indices;
+}
+
+}  // namespace
 
 Coarsening::Coarsening(const std::vector<CoarsenStep>& steps, const std::string& name,
                        const std::vector<std::string>& dims, const VariablePlacement& placement,
@@ -40,13 +62,12 @@ Coarsening::Coarsening(const std::vector<CoarsenStep>& steps, const std::string&
   for (std::size_t d = 0; d < dims.size(); ++d) {
     if (d >= numbers.size() || numbers[d] == 0) continue;
     const AxisPlacement& axis = placement.axes[d];
-    if (axis.window >= 0 || axis.coarse > 1)
+    if (axis.coarse > 1)
       throw Error(ErrorCode::not_supported,
                   fmt::format("{}: '{}' is normalized with a number for each position along '{}', "
-                              "which coarsened tensors support only along dimensions without "
-                              "windows and blocks",
+                              "and a block of it is of several",
                               steps.front().path, name, dims[d]));
-    by_position_.emplace_back(d, axis.selected);
+    by_position_.emplace_back(d, axis);
   }
 }
 
@@ -67,7 +88,12 @@ VariablePlacement Coarsening::operand(const VariablePlacement& placement, std::u
   return result;
 }
 
-void Coarsening::write(std::byte* operands, std::byte* out) const {
+bool Coarsening::has_numbers_along(std::size_t d) const {
+  return std::any_of(by_position_.begin(), by_position_.end(),
+                     [d](const auto& each) { return each.first == d; });
+}
+
+void Coarsening::write(std::byte* operands, std::byte* out, const Dims& starts) const {
   auto* const values = reinterpret_cast<double*>(operands);
   Dims shape = fine_;
   for (const Reduction& reduction : reductions_)
@@ -76,13 +102,17 @@ void Coarsening::write(std::byte* operands, std::byte* out) const {
   const Dims from = c_strides(coarse_, sizeof(double));
   // One box for each position with its own numbers.
   Dims box = coarse_, at(by_position_.size());
-  for (const auto& [d, selected] : by_position_) box[d] = 1;
+  std::vector<std::vector<std::int64_t>> indices;
+  for (const auto& [d, axis] : by_position_) {
+    box[d] = 1;
+    indices.push_back(indices_of(axis, starts));
+  }
   for (;;) {
     Dims origin(coarse_.size());
     std::int64_t source = 0, target = 0;
     for (std::size_t i = 0; i < by_position_.size(); ++i) {
-      const auto& [d, selected] = by_position_[i];
-      origin[d] = selected[at[i]];
+      const std::size_t d = by_position_[i].first;
+      origin[d] = indices[i][static_cast<std::size_t>(at[i])];
       source += at[i] * from[d];
       target += at[i] * strides_[d];
     }

@@ -18,8 +18,8 @@ class Coarsening final : public AssembledChannel {
  public:
   /// `placement` is that of the channel in its tensor, `dims` are its dimensions. Steps of one
   /// method that follow each other are one reduction. Throws not_supported for numbers of
-  /// "normalize" along a dimension of a window or a coarsened one, and for sums along a dimension
-  /// that the channel lacks.
+  /// "normalize" along a coarsened dimension, and for sums along a dimension that the channel
+  /// lacks.
   Coarsening(const std::vector<CoarsenStep>& steps, const std::string& name,
              const std::vector<std::string>& dims, const VariablePlacement& placement,
              std::shared_ptr<const Converter> converter);
@@ -28,7 +28,10 @@ class Coarsening final : public AssembledChannel {
   VariablePlacement operand(const VariablePlacement& placement, std::uint32_t own) const;
 
   std::int64_t sample_bytes() const override;
-  void write(std::byte* operands, std::byte* out) const override;
+  void write(std::byte* operands, std::byte* out, const Dims& starts) const override;
+
+  /// Does "normalize" have numbers of its own along dimension `d` of the channel?
+  bool has_numbers_along(std::size_t d) const;
 
  private:
   struct Reduction {
@@ -40,8 +43,8 @@ class Coarsening final : public AssembledChannel {
   Dims fine_, coarse_;                 // positions per dimension
   Dims strides_;                       // bytes in the tensor
   Repeat repeat_;
-  /// Dimensions along which "normalize" has numbers of their own, and their array indices.
-  std::vector<std::pair<std::size_t, Positions>> by_position_;
+  /// Dimensions along which "normalize" has numbers of their own, and how they lie in the array.
+  std::vector<std::pair<std::size_t, AxisPlacement>> by_position_;
   std::shared_ptr<const Converter> converter_;
 };
 

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/dims.h"
+
 namespace batchfs {
 
 /// One such channel in one tensor. Immutable, thread-safe.
@@ -27,8 +29,8 @@ class AssembledChannel {
   virtual std::int64_t sample_bytes() const = 0;
 
   /// Of one sample. `operands` is aligned for double, and may be overwritten; `out` is where the
-  /// channel begins.
-  virtual void write(std::byte* operands, std::byte* out) const = 0;
+  /// channel begins. `starts` are those of the sample's windows, as in Row.
+  virtual void write(std::byte* operands, std::byte* out, const Dims& starts) const = 0;
 
  private:
   const std::uint32_t tensor_, into_;

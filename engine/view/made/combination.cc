@@ -90,7 +90,7 @@ VariablePlacement Combination::operand(std::size_t number, const Variable& varia
   return placement;
 }
 
-void Combination::write(std::byte* operands, std::byte* out) const {
+void Combination::write(std::byte* operands, std::byte* out, const Dims&) const {
   const std::int64_t elements = element_count(extents_);
   if (elements == 0) return;
   const auto size = static_cast<std::int64_t>(converter_->result_itemsize());

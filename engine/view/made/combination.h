@@ -32,7 +32,7 @@ class Combination final : public AssembledChannel {
   VariablePlacement operand(std::size_t number, const Variable& variable, std::uint32_t index,
                             std::uint32_t own) const;
 
-  void write(std::byte* operands, std::byte* out) const override;
+  void write(std::byte* operands, std::byte* out, const Dims& starts) const override;
 
  private:
   const Made made_;

@@ -374,7 +374,12 @@ class MixedView final : public View {
       plan.parts.push_back(std::move(part));
     }
     plan.repeats.insert(plan.repeats.end(), own.repeats.begin(), own.repeats.end());
-    plan.paddings.insert(plan.paddings.end(), own.paddings.begin(), own.paddings.end());
+    for (Padding& padding : own.paddings) {
+      if (padding.tensor >= tensors) padding.tensor += first.combination;
+      plan.paddings.push_back(padding);
+    }
+    plan.combined_paddings.insert(plan.combined_paddings.end(), own.combined_paddings.begin(),
+                                  own.combined_paddings.end());
     for (GivenValue value : own.given) {
       value.sample += first_samples_[c];
       plan.given.push_back(value);

@@ -55,6 +55,34 @@ std::vector<VariablePlacement> JoinedAxes::in_parts(const Variable& variable,
   return result;
 }
 
+std::vector<VariablePlacement> JoinedAxes::by_offset(const Variable& variable,
+                                                     const std::vector<OffsetList>& durations,
+                                                     const VariablePlacement& placement) {
+  std::vector<VariablePlacement> all{placement};
+  for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+    const auto list = std::find_if(durations.begin(), durations.end(), [&](const OffsetList& each) {
+      return each.dim == variable.dims[d];
+    });
+    if (list == durations.end() || variable.join_along(d) == nullptr) continue;
+    const auto shared = std::make_shared<const std::vector<Duration>>(list->durations);
+    const std::vector<std::int64_t> lengths = fixed_lengths(*list, false);
+    std::vector<VariablePlacement> result;
+    for (const VariablePlacement& before : all)
+      for (std::size_t o = 0; o < lengths.size(); ++o) {
+        VariablePlacement& own = result.emplace_back(before);
+        AxisPlacement& axis = own.axes[d];
+        axis.selected = along(variable, d, lengths[o]);
+        axis.offsets = {0};
+        axis.by_label = nullptr;
+        axis.durations = shared;
+        axis.before = static_cast<std::int64_t>(o) * axis.size;
+        own.base += axis.before * axis.stride;
+      }
+    all = std::move(result);
+  }
+  return all;
+}
+
 void JoinedAxes::add_lacking(const TensorDefinition& tensor, const std::string& dim, bool circle,
                              const Dataset& dataset, std::vector<Reach::Lacking>& lacking) {
   const OffsetList* durations = nullptr;

@@ -35,6 +35,12 @@ class JoinedAxes {
   std::vector<VariablePlacement> in_parts(const Variable& variable,
                                           const VariablePlacement& placement);
 
+  /// Where the variable looks durations of the tensor's offsets up among its own labels, its
+  /// positions differ from offset to offset: a placement of each in place of one of all.
+  std::vector<VariablePlacement> by_offset(const Variable& variable,
+                                           const std::vector<OffsetList>& durations,
+                                           const VariablePlacement& placement);
+
   /// Positions along a window dimension at which variables of a tensor have nothing, of sources
   /// whose join leaves such windows out.
   void add_lacking(const TensorDefinition& tensor, const std::string& dim, bool circle,

@@ -32,7 +32,7 @@ struct Coarsened : testing::Test {
     std::vector<double> operands{1, 2, 3, 4, 10, 20, 30, 40};
     std::vector<float> out(8, -9);
     coarsening.write(reinterpret_cast<std::byte*>(operands.data()),
-                     reinterpret_cast<std::byte*>(out.data()));
+                     reinterpret_cast<std::byte*>(out.data()), {});
     return out;
   }
   const std::vector<CoarsenStep> halved{{"y", 2, CoarsenMethod::mean, "coarsen.y"}};

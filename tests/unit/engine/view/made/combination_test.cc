@@ -39,7 +39,7 @@ struct Combined : testing::Test {
   static std::vector<float> write(const Combination& combination, std::vector<double> operands) {
     std::vector<float> out(operands.size() / 2, -9);
     combination.write(reinterpret_cast<std::byte*>(operands.data()),
-                      reinterpret_cast<std::byte*>(out.data()));
+                      reinterpret_cast<std::byte*>(out.data()), {});
     return out;
   }
   MemoryData data;
