@@ -13,6 +13,7 @@
 #include "engine/dataset/joined/join_circle.h"
 #include "engine/dataset/joined/nested_cells.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/units.h"
 
 namespace batchfs {
 
@@ -108,6 +109,18 @@ std::int64_t matched(const std::vector<std::int64_t>& positions) {
          std::count(positions.begin(), positions.end(), Positions::kNone);
 }
 
+std::string units_along(const JoinAxis& axis) {
+  return units_of(*axis.dataset->index_of(axis.dim));
+}
+
+/// Labels in other units are other places, unless all of them are equal: then the text is wrong.
+bool differ_in_units(const JoinAxis& anchor, const JoinAxis& own, const JoinLabels& anchor_labels,
+                     const JoinLabels& own_labels) {
+  const std::string one = units_along(anchor), two = units_along(own);
+  return !one.empty() && !two.empty() && !are_same_units(one, two) &&
+         anchor_labels.values() != own_labels.values();
+}
+
 }  // namespace
 
 bool has_longitudes(const JoinAxis& axis) {
@@ -197,6 +210,10 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
     if (!rule.period && (has_longitudes(anchor) || has_longitudes(own))) check_circle();
   }
   positions_ = match(0);
+  if (is_number && differ_in_units(anchor, own, *anchor_, *own_))
+    throw fail(fmt::format("'{}' of '{}' is in '{}', and '{}' of '{}' in '{}'; convert one of them",
+                           own.dim, source_, units_along(own), anchor.dim, anchor_source_,
+                           units_along(anchor)));
   if (!of_time) anchor_ = own_ = nullptr;  // never asked for again
 }
 

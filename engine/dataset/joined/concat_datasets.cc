@@ -12,6 +12,7 @@
 #include "engine/dataset/joined/equal_labels.h"
 #include "engine/dataset/joined/join_labels.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/units.h"
 
 namespace batchfs {
 
@@ -351,10 +352,11 @@ class Concatenation {
                  variable.array != nullptr)
         return refuse(fmt::format("it is {} in '{}' and {} in '{}'", variable.cf.decoded.name(),
                                   parts_.front().name, own->cf.decoded.name(), part.name));
-      if (variable.cf.time == CfDecoding::Time::none && units_of(*own) != units_of(variable) &&
-          variable.name != dim_)
-        return refuse(fmt::format("its units are {} in '{}' and {} in '{}'", units_of(variable),
-                                  parts_.front().name, units_of(*own), part.name));
+      if (variable.cf.time == CfDecoding::Time::none &&
+          !are_same_units(units_of(*own), units_of(variable)) && variable.name != dim_)
+        return refuse(fmt::format("its units are {} in '{}' and {} in '{}'",
+                                  described_units(variable), parts_.front().name,
+                                  described_units(*own), part.name));
     }
     if (along == variable.dims.end()) return result;
     result.parts = all_of(variable.name);
@@ -362,9 +364,9 @@ class Concatenation {
     return result;
   }
 
-  static std::string units_of(const Variable& variable) {
-    const auto units = variable.attributes.find("units");
-    return units == variable.attributes.end() ? "missing" : units->dump();
+  static std::string described_units(const Variable& variable) {
+    const std::string units = units_of(variable);
+    return units.empty() ? "missing" : Json(units).dump();
   }
 
   const std::vector<ConcatPart>& parts_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +39,7 @@ class Stack {
 
   std::shared_ptr<const Dataset> run(const std::vector<std::string>& keys) {
     for (const ConcatPart& part : parts_) check(part);
+    find_differing();
     const std::vector<Json> labels = labels_of(keys);
     std::vector<ConcatPart> stacked;
     for (std::size_t p = 0; p < parts_.size(); ++p)
@@ -61,6 +64,38 @@ class Stack {
     if (variable != nullptr && !variable->dims.empty())
       throw failure(fmt::format("'{}' has a variable '{}'; give the new dimension another name",
                                 part.name, dim_));
+  }
+
+  /// Coordinates whose values are not those of the first store in each, as xarray stacks them with
+  /// coords="different". Reads them; large ones are taken to be the same.
+  void find_differing() {
+    constexpr std::int64_t kMaxValues = 1 << 20;
+    const Dataset& first = *parts_.front().dataset;
+    for (const Variable& variable : first.variables()) {
+      if (!variable.is_coordinate || variable.name == dim_ ||
+          first.index_of(variable.name) != nullptr || !variable.is_readable() ||
+          element_count(variable.shape) > kMaxValues)
+        continue;
+      const Dataset::Index values = read_index(variable);
+      for (std::size_t p = 1; p < parts_.size(); ++p)
+        if (differs(variable, values, parts_[p].dataset->find(variable.name))) {
+          differing_.insert(variable.name);
+          break;
+        }
+    }
+  }
+
+  static bool differs(const Variable& variable, const Dataset::Index& values,
+                      const Variable* other) {
+    if (other == nullptr) return true;  // which is said where it is used
+    if (!other->is_readable() || other->dims != variable.dims || other->shape != variable.shape)
+      return true;
+    const Dataset::Index others = read_index(*other);
+    if (others.cf.note != values.cf.note || !(others.values.type == values.values.type))
+      return true;
+    return values.values.data.size() > 0 &&
+           std::memcmp(values.values.data.data(), others.values.data.data(),
+                       values.values.data.size()) != 0;
   }
 
   static bool is_text(const std::vector<Json>& labels) {
@@ -128,9 +163,13 @@ class Stack {
     }
     for (const Variable& variable : dataset.variables())
       if (variable.name != dim_)
-        result.variables.push_back(variable.is_coordinate ? variable : widened(variable));
+        result.variables.push_back(is_shared(variable) ? variable : widened(variable));
     result.variables.push_back(coordinate(label, text, whole));
     return std::make_shared<const Dataset>(std::move(result));
+  }
+
+  bool is_shared(const Variable& variable) const {
+    return variable.is_coordinate && !differing_.contains(variable.name);
   }
 
   Variable widened(const Variable& variable) {
@@ -183,6 +222,7 @@ class Stack {
   const ConcatRule& rule_;
   const std::string dim_;
   StackedArrays& arrays_;
+  std::set<std::string> differing_;  // coordinates that the members have of their own
 };
 
 }  // namespace

@@ -15,12 +15,12 @@ namespace batchfs {
 /// objects, so that their chunks are cached once.
 using StackedArrays = std::map<std::shared_ptr<const Array>, std::shared_ptr<const Array>>;
 
-/// Data variables have `rule.dim` as their first dimension; coordinates are those of the first
-/// store. The dimension's labels are `rule.labels`; without any, the values of a scalar coordinate
-/// of its name that all stores have, else `keys`, as whole numbers where all of them are. Other
-/// dimensions must have the same labels in all parts. Reads coordinates, blocking. Throws
-/// invalid_argument with `rule.path` in front. Preconditions: `rule.is_new`; there is a part, and a
-/// key for each.
+/// Data variables have `rule.dim` as their first dimension, and so have coordinates whose values
+/// differ; others are those of the first store, also those of more than 2^20 values. The
+/// dimension's labels are `rule.labels`; without any, the values of a scalar coordinate of its name
+/// that all stores have, else `keys`, as whole numbers where all of them are. Other dimensions must
+/// have the same labels in all parts. Reads coordinates, blocking. Throws invalid_argument with
+/// `rule.path` in front. Preconditions: `rule.is_new`; there is a part, and a key for each.
 std::shared_ptr<const Dataset> stack_datasets(const std::vector<ConcatPart>& parts,
                                               const std::vector<std::string>& keys,
                                               const ConcatRule& rule, StackedArrays& arrays);

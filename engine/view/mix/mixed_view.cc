@@ -1,10 +1,12 @@
 #include "engine/view/mix/mixed_view.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "engine/dataset/labels.h"
+#include "engine/dataset/units.h"
 #include "engine/view/batch_coordinates.h"
 #include "engine/view/mix/mix_counts.h"
 #include "engine/view/mix/mixed_tensors.h"
@@ -23,6 +25,7 @@ class MixedView final : public View {
     std::vector<std::string> names;
     for (const MixComponent& component : mix_.components) names.push_back(component.name);
     check_mixed_tensors(views_, names);
+    check_units(names);
     first_samples_ = {0};
     for (const auto& view : views_) {
       if (view->samples() > (INT64_C(1) << 60) - first_samples_.back())
@@ -35,7 +38,7 @@ class MixedView final : public View {
       selected_.insert_or_assign(window_dims_[w].name, windows.selected[w]);
     first_positions_ = std::move(windows.first);
     coordinates_ = std::move(windows.coordinates);
-    warnings_ = std::move(windows.warnings);
+    warnings_.insert(warnings_.end(), windows.warnings.begin(), windows.warnings.end());
     take_tensors();
     for (const auto& view : views_) take_channels(*view);
     if (batches() == 0)
@@ -308,6 +311,46 @@ class MixedView final : public View {
          schedule_.places(batch * spec_.batch_size, rows_in(batch), epoch))
       samples.push_back(sample_of(place.component, place.ordinal));
     return samples;
+  }
+
+  /// The stored variables of a tensor that keep their units, by where they begin in it.
+  static std::map<std::int64_t, const Variable*> measured(const View& view, std::uint32_t tensor) {
+    std::map<std::int64_t, const Variable*> variables;
+    for (const auto* all : {&view.placements_, &view.coarsened_placements_})
+      for (const VariablePlacement& each : *all) {
+        const Variable& variable = *view.variables_[each.made ? 0 : each.variable];
+        if (each.tensor == tensor && !each.made && !view.normalizations_.contains(each.variable) &&
+            variable.cf.time == CfDecoding::Time::none)
+          variables.emplace(each.base, &variable);
+      }
+    return variables;
+  }
+
+  /// Throws where a channel is in other units than in the first view; warns where it has none.
+  void check_units(const std::vector<std::string>& names) {
+    for (std::uint32_t t = 0; t < views_[0]->tensors_.size(); ++t) {
+      const auto first = measured(*views_[0], t);
+      for (std::size_t i = 1; i < views_.size(); ++i)
+        for (const auto& [base, variable] : measured(*views_[i], t)) {
+          const auto known = first.find(base);
+          if (known == first.end()) continue;
+          const std::string one = units_of(*known->second), two = units_of(*variable);
+          if (are_same_units(one, two)) continue;
+          const std::string& tensor = views_[0]->tensors_[t].name;
+          if (one.empty() || two.empty())
+            warnings_.push_back(
+                fmt::format("'{}' in the tensor '{}' is in '{}' in '{}', and has "
+                            "no units in '{}'",
+                            variable->name, tensor, one.empty() ? two : one,
+                            names[one.empty() ? i : 0], names[one.empty() ? 0 : i]));
+          else
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("mix.{}: '{}' in the tensor '{}' is in '{}', and '{}' of '{}' "
+                                    "in '{}'; convert one of them, or normalize both",
+                                    names[i], variable->name, tensor, two, known->second->name,
+                                    names[0], one));
+        }
+    }
   }
 
   /// The tensors, of which all components have the same; values that are given with samples one
