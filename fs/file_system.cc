@@ -142,7 +142,9 @@ std::uint64_t FileSystem::size_of(const Node& node) const {
 }
 
 MountState FileSystem::state() const {
-  MountState state = read_mount_state(engine_, *store_);
+  std::vector<std::shared_ptr<Store>> stores{store_};
+  stores.insert(stores.end(), options_.other_stores.begin(), options_.other_stores.end());
+  MountState state = read_mount_state(engine_, stores);
   state.passthrough = passthrough_;
   state.snapshot = options_.reading;
   if (options_.generations) state.generations = options_.generations();

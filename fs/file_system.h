@@ -30,8 +30,9 @@ class FileSystem final : public Files {
     std::function<Json()> handoff_statistics;  // what status.json says of it
     Json snapshot;  // what batch-….json says of the store's state; may be null
     Json reading;   // what status.json says of it: when it was read, too; may be null
-    std::function<std::uint64_t()> generations;  // how many the mount has; empty: this one
-    std::uint64_t started = Trace::now();        // when the mount began
+    std::vector<std::shared_ptr<Store>> other_stores;  // that views read; for status.json
+    std::function<std::uint64_t()> generations;        // how many the mount has; empty: this one
+    std::uint64_t started = Trace::now();              // when the mount began
   };
 
   /// `views` were made from `dataset`. Array values are those of `hierarchy`'s arrays in `store`.

@@ -44,7 +44,7 @@ constexpr Command kCommands[] = {
      "batchfs statistics era5.zarr --view view.json -o stats.json", setup_statistics},
     {"batch", "Prepare batches", "write one batch to standard output, without a mount",
      "batchfs batch era5.zarr --view view.json --batch 7 > batch-7.npy", setup_batch},
-    {"warm", "Prepare batches", "fetch what a view reads into the local cache",
+    {"warm", "Prepare batches", "fetch what a view reads into local or shared caches",
      "batchfs warm s3://bucket/era5.zarr --view view.json --cache-dir /scratch/batchfs",
      setup_warm},
     {"rechunk", "Make copies", "copy a store to a Zarr store with other chunks",

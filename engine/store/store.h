@@ -167,10 +167,14 @@ struct StoreConfig {
   std::string cache_dir;         // local cache of stored bytes; empty: none
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
   bool cache_trust = false;      // use cached objects without revalidation
-  bool cache_waits = false;      // a read is done when its bytes are in the cache: for filling it
-  bool follow_links = false;     // symbolic links of a local store may lead out of it
-  bool redirects = true;         // a web server may send its readers to another address
-  bool revalidate = false;       // caches on the way to a web server are to ask it again
+  /// Shared caches between the machines and a remote store, as parse_cache_urls() gives them;
+  /// empty: none. nullopt: those of the environment.
+  std::optional<std::vector<std::string>> via;
+  bool via_verify = false;    // compare what they send with the checksums that the store names
+  bool cache_waits = false;   // a read is done when its bytes are in the cache: for filling it
+  bool follow_links = false;  // symbolic links of a local store may lead out of it
+  bool redirects = true;      // a web server may send its readers to another address
+  bool revalidate = false;    // caches on the way to a web server are to ask it again
   /// Called with a line for the log when the cache can keep nothing more, and when versions are
   /// forgotten: once each, on any thread. May be empty.
   std::function<void(const std::string&)> warn;

@@ -17,6 +17,18 @@ std::uint64_t resident_bytes() {
   return statm ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
+void add_up(const std::vector<Store::Counter>& counters, std::vector<Store::Counter>& sums) {
+  for (const Store::Counter& counter : counters) {
+    const auto sum = std::find_if(sums.begin(), sums.end(), [&counter](const Store::Counter& one) {
+      return one.name == counter.name;
+    });
+    if (sum == sums.end())
+      sums.push_back(counter);
+    else
+      sum->value += counter.value;
+  }
+}
+
 }  // namespace
 
 std::uint64_t MountState::counter(std::string_view name) const {
@@ -25,7 +37,7 @@ std::uint64_t MountState::counter(std::string_view name) const {
   return found != counters.end() ? found->value : 0;
 }
 
-MountState read_mount_state(Engine& engine, const Store& store) {
+MountState read_mount_state(Engine& engine, std::span<const std::shared_ptr<Store>> stores) {
   MountState state;
   state.pid = ::getpid();
   for (const CounterInfo& info : counter_table())
@@ -39,7 +51,7 @@ MountState read_mount_state(Engine& engine, const Store& store) {
   state.engine = engine.state();
   state.waits = engine.streams().waits();
   state.streams = engine.streams().list(Trace::now());
-  state.store = store.counters();
+  for (const std::shared_ptr<Store>& store : stores) add_up(store->counters(), state.store);
   return state;
 }
 

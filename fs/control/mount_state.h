@@ -2,7 +2,9 @@
 // What a mount is doing at one moment: what status.json and metrics show.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -43,7 +45,8 @@ struct MountState {
   std::uint64_t counter(std::string_view name) const;
 };
 
-/// Reads all but `passthrough`, `snapshot`, `generations`, `uptime` and `handoff`.
-MountState read_mount_state(Engine& engine, const Store& store);
+/// Reads all but `passthrough`, `snapshot`, `generations`, `uptime` and `handoff`. Counters of the
+/// same name of several stores are added up.
+MountState read_mount_state(Engine& engine, std::span<const std::shared_ptr<Store>> stores);
 
 }  // namespace batchfs

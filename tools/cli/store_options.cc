@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <malloc.h>
 #include <xxhash.h>
 
@@ -133,10 +131,9 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   add_size_option(app, "--cache-size", options.config.cache_size,
                   "size of the cache at most (default: the free space of the disk)")
       ->group(remote);
-  const auto set_caches = [](const std::vector<std::string>& urls) {
+  const auto set_caches = [&options](const std::vector<std::string>& urls) {
     try {
-      const std::string caches = fmt::format("{}", fmt::join(parse_cache_urls(urls), ","));
-      ::setenv(kCachesVariable, caches.c_str(), 1);
+      options.config.via = parse_cache_urls(urls);
     } catch (const Error& error) {
       throw CLI::ValidationError(error.what());
     }
@@ -144,10 +141,13 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   app.add_option_function<std::vector<std::string>>(
          "--via", set_caches,
          "read chunks through these shared caches, HTTP proxies such as nginx (default: "
-         "BATCHFS_VIA)")
+         "BATCHFS_VIA); none: through no cache")
       ->delimiter(',')
       ->type_name("URL[,URL...]")
       ->allow_extra_args(false)
+      ->group(remote);
+  app.add_flag("--via-verify,--via_verify", options.config.via_verify,
+               "compare what shared caches send with the checksums that the store names")
       ->group(remote);
   app.add_option("--timeout", options.config.timeout,
                  "give up on a request after this many seconds (default: 30)")

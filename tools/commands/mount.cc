@@ -130,6 +130,8 @@ void make_files(Generation& generation, const MountFacts& mount) {
   shown.snapshot = generation.snapshot();
   shown.reading = generation.reading();
   shown.started = mount.started;
+  for (const auto& [name, other] : generation.opened.others)
+    shown.other_stores.push_back(other->store);
   shown.generations = mount.generations;
   if (handoff.server != nullptr) {
     shown.handoff_socket = handoff.server->path();

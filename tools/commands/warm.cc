@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/budget.h"
+#include "engine/base/counted.h"
 #include "engine/base/json_text.h"
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
@@ -144,22 +145,39 @@ class Fetching {
   Result result_;
 };
 
-std::uint64_t counter(const Store& store, const std::string& name) {
-  for (const Store::Counter& each : store.counters())
-    if (each.name == name) return each.value;
-  return 0;
+using Stores = std::vector<std::shared_ptr<Store>>;
+
+/// Of all stores together.
+std::uint64_t counter(const Stores& stores, const std::string& name) {
+  std::uint64_t sum = 0;
+  for (const auto& store : stores)
+    for (const Store::Counter& each : store->counters())
+      if (each.name == name) sum += each.value;
+  return sum;
+}
+
+/// Is `store` on this machine, or read through shared caches?
+bool needs_no_folder(const Store& store) {
+  const auto counters = store.counters();
+  return store.is_local() || std::any_of(counters.begin(), counters.end(), [](const auto& each) {
+           return each.name == "via_requests";
+         });
 }
 
 struct Warmed {
   std::uint64_t chunks = 0, missing_chunks = 0, bytes = 0, written_bytes = 0, evicted = 0;
+  std::uint64_t via_requests = 0, via_hits = 0, via_misses = 0;  // 0 without shared caches
 };
 
-constexpr std::array<std::pair<const char*, std::uint64_t Warmed::*>, 5> kWarmed = {{
+constexpr std::array<std::pair<const char*, std::uint64_t Warmed::*>, 8> kWarmed = {{
     {"chunks", &Warmed::chunks},
     {"missing_chunks", &Warmed::missing_chunks},
     {"bytes", &Warmed::bytes},
     {"written_bytes", &Warmed::written_bytes},
     {"evicted", &Warmed::evicted},
+    {"via_requests", &Warmed::via_requests},
+    {"via_hits", &Warmed::via_hits},
+    {"via_misses", &Warmed::via_misses},
 }};
 
 /// The last warning of a store. Thread-safe.
@@ -179,11 +197,24 @@ class LastWarning {
   std::string line_;  // guarded by mutex_
 };
 
+/// Throws io when shared caches did not answer for chunks that exist: they may not have them now.
+void check_shared_caches(const Stores& stores, std::uint64_t missing, const std::string& warning) {
+  const std::uint64_t fallbacks = counter(stores, "via_fallbacks");
+  // What no cache has may be missing: then the store was asked.
+  if (fallbacks <= missing) return;
+  throw Error(ErrorCode::io,
+              fmt::format("{} were answered by the store instead of the shared caches{}; "
+                          "`batchfs doctor` with the same --via says why",
+                          counted(static_cast<std::int64_t>(fallbacks - missing), "read"),
+                          warning.empty() ? "" : fmt::format(" ({})", warning)),
+              "--via");
+}
+
 /// Fetches the share of a task.
 Warmed fetch_view(const OpenedView& opened, const StoreOptions& with, const TaskOptions& task,
                   const LastWarning& warning) {
   const Store& store = *opened.opened.store;
-  const auto stores = opened.opened.stores();
+  const Stores stores = opened.opened.stores();
   if (std::all_of(stores.begin(), stores.end(), [](const auto& each) { return each->is_local(); }))
     throw Error(ErrorCode::invalid_argument,
                 "the store is on this machine, there is nothing to fetch", store.url());
@@ -220,7 +251,8 @@ Warmed fetch_view(const OpenedView& opened, const StoreOptions& with, const Task
           error.where());
     }
   }
-  const std::uint64_t not_kept = counter(store, "disk_cache_not_kept");
+  check_shared_caches(stores, result.missing, warning.get());
+  const std::uint64_t not_kept = counter(stores, "disk_cache_not_kept");
   if (not_kept > 0) {
     const std::string why = warning.get();
     throw Error(ErrorCode::io,
@@ -229,8 +261,14 @@ Warmed fetch_view(const OpenedView& opened, const StoreOptions& with, const Task
                             why.empty() ? "they do not fit into --cache-size" : why),
                 with.config.cache_dir);
   }
-  return {chunks.size(), result.missing, result.bytes, counter(store, "disk_cache_bytes_written"),
-          counter(store, "disk_cache_evicted")};
+  return {chunks.size(),
+          result.missing,
+          result.bytes,
+          counter(stores, "disk_cache_bytes_written"),
+          counter(stores, "disk_cache_evicted"),
+          counter(stores, "via_requests"),
+          counter(stores, "via_hits"),
+          counter(stores, "via_misses")};
 }
 
 void write_warmed(const Warmed& warmed, const Json& origin, const WarmOptions& options,
@@ -241,9 +279,15 @@ void write_warmed(const Warmed& warmed, const Json& origin, const WarmOptions& o
     output.write(json_text(json) + "\n");
     return;
   }
-  output.write(fmt::format("{} chunks, {}; {} of the cache's files are new\n",
-                           format_count(warmed.chunks), format_size(warmed.bytes),
-                           format_size(warmed.written_bytes)));
+  output.write(
+      fmt::format("{} chunks, {}", format_count(warmed.chunks), format_size(warmed.bytes)));
+  if (warmed.written_bytes > 0 || warmed.via_requests == 0)
+    output.write(
+        fmt::format("; {} of the cache's files are new", format_size(warmed.written_bytes)));
+  if (warmed.via_requests > 0)
+    output.write(fmt::format("; shared caches had {} of {} requests", format_count(warmed.via_hits),
+                             format_count(warmed.via_requests)));
+  output.write("\n");
   if (warmed.missing_chunks > 0)
     output.write(fmt::format("{} of the chunks are not in the store: fill values\n",
                              format_count(warmed.missing_chunks)));
@@ -296,9 +340,13 @@ void merge_warmed(const WarmOptions& options, Output& output) {
 void warm(const WarmOptions& options, Output& output) {
   check_task_run(options.run, {{"STORE", options.store.store}, {"--view", options.view}});
   if (options.run.merges()) return merge_warmed(options, output);
-  if (options.store.config.cache_dir.empty())
-    throw UsageError{"it needs --cache-dir, the directory of the cache"};
   const OpenedWarm of(options);
+  const Stores stores = of.opened.opened.stores();
+  if (options.store.config.cache_dir.empty() &&
+      !std::all_of(stores.begin(), stores.end(),
+                   [](const auto& each) { return needs_no_folder(*each); }))
+    throw UsageError{
+        "it needs --cache-dir, the directory of the cache, or --via, the shared caches"};
   const auto fetch = [&] { return fetch_view(of.opened, of.with, options.run.task, of.warning); };
   if (!options.run.is_task()) return write_warmed(fetch(), of.origin, options, output);
   do_task(options.run, of.identity, options.store.store, options.store.config, output, [&] {

@@ -93,6 +93,14 @@ Activity activity(const Json& earlier_look, const Json& later) {
   a.disk_cache = store.contains("disk_cache_hits");
   a.disk_hits = share(growth.of(store_before, store, "disk_cache_hits"),
                       growth.of(store_before, store, "disk_cache_misses"));
+  a.shared_caches = store.contains("via_requests");
+  a.via_requests = growth.of(store_before, store, "via_requests");
+  a.via_received = growth.of(store_before, store, "via_bytes");
+  const double hits = growth.of(store_before, store, "via_hits"),
+               misses = growth.of(store_before, store, "via_misses");
+  if (hits + misses > 0) a.via_hits = share(hits, misses);
+  a.via_fallbacks = count_field(store, "via_fallbacks");
+  a.via_failures = count_field(store, "via_failures");
 
   a.memory_used = count_field(later, "memory_used");
   a.memory_budget = count_field(later, "memory_budget");
@@ -176,6 +184,13 @@ Json activity_json(const Activity& a) {
                      {"hedges", a.hedges},
                      {"failures", a.failures}};
   if (a.disk_cache) json["store"]["disk_cache_hit_share"] = a.disk_hits;
+  if (a.shared_caches) {
+    json["store"]["via"] = {{"requests_per_second", a.via_requests},
+                            {"received_bytes_per_second", a.via_received},
+                            {"fallbacks", a.via_fallbacks},
+                            {"failures", a.via_failures}};
+    if (a.via_hits) json["store"]["via"]["hit_share"] = *a.via_hits;
+  }
   return json;
 }
 

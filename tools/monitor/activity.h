@@ -2,6 +2,7 @@
 // What a mount did between two looks at its status.json: what `top` shows.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ struct Activity {
   std::uint64_t in_flight = 0, waiting = 0, limit = 0, retries = 0, hedges = 0, failures = 0;
   bool disk_cache = false;
   double disk_hits = 0;  // a share
+  bool shared_caches = false;
+  double via_requests = 0, via_received = 0;          // rates
+  std::optional<double> via_hits;                     // a share; nullopt: the caches do not say
+  std::uint64_t via_fallbacks = 0, via_failures = 0;  // since the start
 
   std::uint64_t memory_used = 0, memory_budget = 0, memory_resident = 0, chunk_cache = 0;
   std::uint64_t errors = 0;

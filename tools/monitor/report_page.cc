@@ -35,6 +35,12 @@ std::string times(double factor) {
   return factor > 0 ? fmt::format("{:.2f}", factor) : "not known";
 }
 
+std::string via_words(const Activity& a) {
+  const std::string hits = a.via_hits ? fmt::format(", {:.0f} % hits", 100 * *a.via_hits) : "";
+  return fmt::format("{:.0f}/s, {}{}, {} asked of the store instead, {} failed", a.via_requests,
+                     rate(a.via_received), hits, a.via_fallbacks, a.via_failures);
+}
+
 std::string figures(const Report& r) {
   const Activity& a = r.activity;
   std::string rows =
@@ -50,6 +56,7 @@ std::string figures(const Report& r) {
   if (a.remote)
     rows += row("Requests",
                 fmt::format("{:.0f}/s, {} repeated, {} failed", a.requests, a.retries, a.failures));
+  if (a.shared_caches) rows += row("Through shared caches", via_words(a));
   rows += row("Errors", format_count(a.errors));
   return "<div class=\"wide\"><table>" + rows + "</table></div>\n";
 }

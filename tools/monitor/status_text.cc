@@ -45,6 +45,20 @@ std::vector<std::string> store_words(const Json& status) {
   return words;
 }
 
+/// What shared caches did; those that do not say what they had are not counted as hits or misses.
+std::vector<std::string> via_words(const Json& store) {
+  std::vector<std::string> words{size_text(store, "via_bytes", "received"),
+                                 count_text(store, "via_requests", "requests")};
+  for (const auto& [key, what] : {std::pair{"via_hits", "hits"},
+                                  {"via_misses", "misses"},
+                                  {"via_fallbacks", "asked of the store instead"},
+                                  {"via_outdated", "outdated"},
+                                  {"via_damaged", "damaged"},
+                                  {"via_failures", "failed"}})
+    if (count_field(store, key) > 0) words.push_back(count_text(store, key, what));
+  return words;
+}
+
 std::vector<std::string> memory_words(const Json& status) {
   std::vector<std::string> words{format_size(count_field(status, "memory_used")) + " " +
                                  limit_text(count_field(status, "memory_budget"))};
@@ -97,6 +111,8 @@ std::string status_text(const Json& status, const Json& config, const std::strin
     up.emplace_back("passthrough");
   line("up", up);
   line("store", store_words(status));
+  if (const Json& store = object_field(status, "store"); store.contains("via_requests"))
+    line("caches", via_words(store));
   line("chunks", {count_text(status, "chunks_decoded", "decoded"),
                   size_text(status, "bytes_decoded", "in all"),
                   count_text(status, "chunk_cache_hits", "more found in memory"),

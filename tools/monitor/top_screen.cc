@@ -23,6 +23,13 @@ std::string store_line(const Activity& a) {
   return line;
 }
 
+std::string via_line(const Activity& a) {
+  return fmt::format("Caches   {}  {:.0f} requests/s{}  fallbacks {}  failures {}",
+                     rate_text(a.via_received), a.via_requests,
+                     a.via_hits ? fmt::format("  hits {}", percent_text(*a.via_hits)) : "",
+                     a.via_fallbacks, a.via_failures);
+}
+
 std::string memory_line(const Activity& a) {
   const double budget = std::max<double>(1, static_cast<double>(a.memory_budget));
   return fmt::format("Memory   {} of {} ({})  chunks {}  process {}", format_size(a.memory_used),
@@ -125,6 +132,7 @@ std::vector<std::string> top_screen(const Activity& a, const std::string& title,
                   a.handoff_readers > 0 ? fmt::format("  {} by hand-off", a.handoff_readers) : ""),
       memory_line(a),
   };
+  if (a.shared_caches) lines.insert(lines.begin() + 2, via_line(a));
   for (const Activity::Gpu& gpu : a.gpus)
     lines.push_back(fmt::format("GPU      {} of {}  {}", format_size(gpu.used),
                                 format_size(gpu.memory), printable(gpu.name)));

@@ -27,7 +27,7 @@ std::shared_ptr<const Generation> ServingState::newest() const {
 
 MountState ServingState::state(const handoff::HandoffServer& server) const {
   const auto of = newest();
-  MountState state = read_mount_state(engine_, *of->opened.store);
+  MountState state = read_mount_state(engine_, of->opened.stores());
   state.snapshot = of->reading();
   state.uptime = Trace::now() - started_;
   state.handoff = handoff_json(server, gpus_);

@@ -21,10 +21,10 @@ std::vector<std::string> separate(const std::string& text) {
 std::shared_ptr<SharedCaches> shared_caches(const StoreConfig& config, const ObjectService& service,
                                             const StoreEnvironment& environment) {
   if (config.revalidate) return nullptr;
-  const std::vector<std::string> typed =
-      separate(environment.variable(kCachesVariable).value_or(""));
-  if (typed.empty()) return nullptr;
-  std::vector<std::string> urls = parse_cache_urls(typed);
+  std::vector<std::string> urls =
+      config.via ? *config.via
+                 : parse_cache_urls(separate(environment.variable(kCachesVariable).value_or("")));
+  if (urls.empty()) return nullptr;
   switch (service.credentials_kind()) {
     case ObjectService::Credentials::harmless:
       break;
@@ -47,6 +47,7 @@ std::shared_ptr<SharedCaches> shared_caches(const StoreConfig& config, const Obj
   return std::make_shared<SharedCaches>(SharedCaches::Options{.urls = std::move(urls),
                                                               .timeout = config.timeout,
                                                               .trust = config.cache_trust,
+                                                              .verify = config.via_verify,
                                                               .warn = config.warn});
 }
 

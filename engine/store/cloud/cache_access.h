@@ -9,13 +9,12 @@
 
 namespace batchfs {
 
-/// The environment variable that names the shared caches of a machine, separated by commas. --via
-/// sets it for this process and those that it starts.
+/// The environment variable that names the shared caches of a machine, separated by commas.
 inline constexpr const char* kCachesVariable = "BATCHFS_VIA";
 
-/// The caches of kCachesVariable. nullptr without caches, and with `revalidate`, which asks the
-/// store itself. Throws invalid_argument for malformed URLs, and where the store's credentials
-/// would be sent in clear text or fail through a cache.
+/// The caches of the configuration, else of kCachesVariable. nullptr without caches, and with
+/// `revalidate`, which asks the store itself. Throws invalid_argument for malformed URLs, and where
+/// the store's credentials would be sent in clear text or fail through a cache.
 std::shared_ptr<SharedCaches> shared_caches(const StoreConfig& config, const ObjectService& service,
                                             const StoreEnvironment& environment);
 

@@ -22,9 +22,9 @@ struct CacheProbe {
   std::optional<bool> hit;   // of the second request; nullopt: the cache does not say
 };
 
-/// Asks each cache of BATCHFS_VIA twice for a small object of the store that the user typed, with
-/// its credentials. Empty for local stores, and where there are no caches. Throws what opening the
-/// store throws.
+/// Asks each shared cache of the store twice for a small object of the store that the user typed,
+/// with its credentials. Empty for local stores, and where there are no caches. Throws what opening
+/// the store throws.
 std::vector<CacheProbe> probe_caches(const std::string& typed, const StoreConfig& config);
 
 }  // namespace batchfs

@@ -243,6 +243,7 @@ class ObjectStore::Reads {
       const std::optional<std::uint64_t> size = check_object(response, range, where);
       if (response.from_gateway) {
         check_cached(read->key, response, size);
+        caches_->check_sum(response);
         if (!caches_->trust()) return;  // see confirm()
       }
       if (response.status != 416) check_unchanged(read->key, version_of(response), size);

@@ -17,9 +17,10 @@ namespace {
 
 const std::vector<std::string>& possible_options() {
   static const std::vector<std::string> names{
-      "anon",    "endpoint", "region",       "profile",   "requester-pays", "missing",
-      "timeout", "retries",  "follow-links", "cache-dir", "cache-size",     "cache-trust",
-      "branch",  "tag",      "snapshot",     "as-of",     "virtual",        "virtual-checks"};
+      "anon",       "endpoint",    "region",  "profile",      "requester-pays",
+      "missing",    "timeout",     "retries", "follow-links", "cache-dir",
+      "cache-size", "cache-trust", "via",     "via-verify",   "branch",
+      "tag",        "snapshot",    "as-of",   "virtual",      "virtual-checks"};
   return names;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "engine/store/cloud/via/object_checksum.h"
 #include "engine/store/store_environment.h"
 #include "engine/store/uri.h"
 
@@ -51,6 +52,7 @@ std::uint64_t score(const std::string& cache, std::string_view object, std::uint
 
 std::vector<std::string> parse_cache_urls(const std::vector<std::string>& typed) {
   std::vector<std::string> urls;
+  if (typed == std::vector<std::string>{"none"}) return urls;
   for (const std::string& text : typed) {
     urls.push_back(parse_cache_url(text));
     if (std::count(urls.begin(), urls.end(), urls.back()) > 1)
@@ -144,6 +146,14 @@ bool SharedCaches::is_left_alone(std::size_t cache, std::int64_t now) const {
   return caches_[cache].left_alone_until > now && !caches_[cache].is_tried;
 }
 
+void SharedCaches::check_sum(const HttpResponse& response) {
+  if (!options_.verify) return;
+  const std::optional<bool> fits = fits_checksum(response);
+  if (!fits) return;
+  ++(*fits ? verified_ : damaged_);
+  if (!*fits) throw Error(ErrorCode::corrupt, "an object does not fit its checksum");
+}
+
 std::vector<Store::Counter> SharedCaches::counters() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t requests = 0, hits = 0, misses = 0, failures = 0;
@@ -165,6 +175,8 @@ std::vector<Store::Counter> SharedCaches::counters() const {
       {"via_misses", misses},        {"via_failures", failures},
       {"via_fallbacks", fallbacks_}, {"via_confirmed", confirmed_},
       {"via_outdated", outdated_},   {"via_bytes", client_.counters().bytes_received}};
+  if (options_.verify)
+    all.insert(all.end(), {{"via_verified", verified_}, {"via_damaged", damaged_}});
   all.insert(all.end(), each.begin(), each.end());
   return all;
 }

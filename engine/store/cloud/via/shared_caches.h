@@ -21,8 +21,8 @@
 namespace batchfs {
 
 /// "http://host:port" or "https://host[:port]" of each, as typed, without slashes at the end.
-/// Throws invalid_argument for anything else: other schemes, a path, a query, a user, the same
-/// twice.
+/// "none" alone stands for no cache. Throws invalid_argument for anything else: other schemes, a
+/// path, a query, a user, the same twice.
 std::vector<std::string> parse_cache_urls(const std::vector<std::string>& typed);
 
 /// Can only the cache itself read the requests: is it reached by TLS, or on this
@@ -36,6 +36,7 @@ class SharedCaches {
     std::vector<std::string> urls;  // of parse_cache_urls()
     double timeout = 30;            // seconds without progress
     bool trust = false;             // objects are used without asking the store for their version
+    bool verify = false;            // answers are compared with the checksums that they name
     /// Called with a line for the log, on any thread, when a cache is left alone. May be empty.
     std::function<void(const std::string&)> warn;
   };
@@ -68,6 +69,8 @@ class SharedCaches {
 
   /// The store was asked, since no cache could be, or for what a cache had answered.
   void fell_back() { ++fallbacks_; }
+  /// With `verify`, throws corrupt when an answer does not fit the checksum that it names.
+  void check_sum(const HttpResponse& response);
   /// The store confirmed the version of an object that came from a cache; or has another.
   void confirmed() { ++confirmed_; }
   void outdated() { ++outdated_; }
@@ -86,7 +89,7 @@ class SharedCaches {
 
   const Options options_;
   const bool are_confidential_;
-  std::atomic<std::uint64_t> fallbacks_{0}, confirmed_{0}, outdated_{0};
+  std::atomic<std::uint64_t> fallbacks_{0}, confirmed_{0}, outdated_{0}, verified_{0}, damaged_{0};
   mutable std::mutex mutex_;  // guards all of caches_ but the gateways
   std::vector<Cache> caches_;
   HttpClient client_;

@@ -56,6 +56,26 @@ TEST(Activity, RatesAreBetweenTheTwoLooks) {
   EXPECT_EQ(a.readers[0].batch, 30);
 }
 
+TEST(Activity, CountsWhatSharedCachesDo) {
+  EXPECT_FALSE(activity(status(10, 20, 1), status(12, 30, 1.5)).shared_caches);
+  Json earlier = status(10, 20, 1), later = status(12, 30, 1.5);
+  earlier["store"].update({{"via_requests", 10}, {"via_bytes", 1000}, {"via_fallbacks", 1}});
+  later["store"].update(
+      {{"via_requests", 30}, {"via_bytes", 5000}, {"via_fallbacks", 4}, {"via_failures", 2}});
+  Activity a = activity(earlier, later);
+  EXPECT_TRUE(a.shared_caches);
+  EXPECT_DOUBLE_EQ(a.via_requests, 10);
+  EXPECT_DOUBLE_EQ(a.via_received, 2000);
+  EXPECT_EQ(a.via_fallbacks, 4u);
+  EXPECT_EQ(a.via_failures, 2u);
+  EXPECT_FALSE(a.via_hits);  // they do not say
+  EXPECT_FALSE(activity_json(a)["store"]["via"].contains("hit_share"));
+  later["store"].update({{"via_hits", 15}, {"via_misses", 5}});
+  a = activity(earlier, later);
+  EXPECT_DOUBLE_EQ(a.via_hits.value(), 0.75);
+  EXPECT_EQ(activity_json(a)["store"]["via"]["hit_share"], 0.75);
+}
+
 TEST(Activity, SinceTheStartWithoutAnEarlierLook) {
   const Activity a = activity(nullptr, status(10, 20, 1));
   EXPECT_DOUBLE_EQ(a.fetched, 2000);

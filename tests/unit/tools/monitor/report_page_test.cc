@@ -43,6 +43,17 @@ TEST(ReportPage, HoldsPicturesFiguresAndAdvice) {
   EXPECT_LT(page.size(), 2u << 20);  // of many batches the last
 }
 
+TEST(ReportPage, ShowsSharedCaches) {
+  Report report = sample();
+  EXPECT_THAT(report_page(report), Not(HasSubstr("shared caches")));
+  report.activity.shared_caches = true;
+  report.activity.via_hits = 0.75;
+  report.activity.via_fallbacks = 12;
+  EXPECT_THAT(report_page(report),
+              HasSubstr("Through shared caches</td><td class=\"n\">0/s, 0 B/s, 75 % hits, 12 asked "
+                        "of the store instead, 0 failed"));
+}
+
 TEST(ReportPage, MarksReadersThatAreIdle) {
   Report report = sample();
   EXPECT_THAT(report_page(report), Not(HasSubstr("idle for")));

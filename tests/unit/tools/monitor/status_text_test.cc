@@ -42,6 +42,20 @@ TEST(StatusText, HasALineForEachStreamAndNoSizeThatStandsForNoLimit) {
   EXPECT_THAT(text, HasSubstr("train (npy)  1/4"));
 }
 
+TEST(StatusText, ShowsSharedCaches) {
+  EXPECT_THAT(status_text(busy(), {}, "/mnt", 100), Not(HasSubstr("caches ")));
+  Json status = busy();
+  status["store"].update({{"via_requests", 900},
+                          {"via_bytes", 1048576},
+                          {"via_hits", 700},
+                          {"via_misses", 0},
+                          {"via_fallbacks", 3},
+                          {"via_failures", 2}});
+  EXPECT_THAT(status_text(status, {}, "/mnt", 100),
+              HasSubstr("caches   1.0 MB received, 900 requests, 700 hits, 3 asked of the store "
+                        "instead, 2 failed\n"));
+}
+
 TEST(StatusText, FitsTheColumns) {
   for (const std::size_t columns : {70, 80, 120})
     for (const std::string& line : split(status_text(busy(), {}, "/mnt", columns), '\n'))

@@ -44,6 +44,17 @@ TEST(TopScreen, ShowsReadersStoreMemoryAndErrors) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
+TEST(TopScreen, ShowsSharedCaches) {
+  Activity a = busy(1);
+  a.shared_caches = true;
+  a.via_requests = 40;
+  a.via_fallbacks = 7;
+  EXPECT_EQ(top_screen(a, "/mnt", 0, 0)[2],
+            "Caches   0 B/s  40 requests/s  fallbacks 7  failures 0");
+  a.via_hits = 0.5;
+  EXPECT_THAT(top_screen(a, "/mnt", 0, 0)[2], HasSubstr("hits 50 %"));
+}
+
 TEST(TopScreen, FitsTheTerminal) {
   for (const auto& [columns, rows] : {std::pair{80, 24}, {20, 5}, {1, 1}, {300, 100}}) {
     const auto lines = top_screen(busy(40), "/mnt", static_cast<std::size_t>(columns),

@@ -47,6 +47,16 @@ TEST_F(CacheAccessTest, ComeFromTheEnvironment) {
   EXPECT_THAT(refusal(web("https://host/x")), HasSubstr("http://HOST:PORT"));
 }
 
+TEST_F(CacheAccessTest, TheConfigurationNamesThoseOfOneStore) {
+  config.via = {"http://own:1"};
+  const auto caches = open(web("https://host/x"));
+  ASSERT_NE(caches, nullptr);
+  EXPECT_EQ(caches->size(), 1u);
+  EXPECT_EQ(caches->url(0), "http://own:1");
+  config.via->clear();
+  EXPECT_EQ(open(web("https://host/x")), nullptr);
+}
+
 TEST_F(CacheAccessTest, TokensAndPasswordsDoNotTravelInClear) {
   EXPECT_THAT(refusal(web("https://me:word@host/x")), HasSubstr("in clear"));
   EXPECT_THAT(refusal(web("https://host/x?signature=s")), HasSubstr("http://cache:8090"));

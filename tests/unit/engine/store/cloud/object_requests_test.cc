@@ -280,10 +280,11 @@ TEST_F(ObjectRequestsTest, NeverAuthorizesOnTheClientsThread) {
 
 struct SharedCachesTest : ObjectRequestsTest {
   /// A store that reads through these caches; the objects have a version.
-  std::unique_ptr<ObjectStore> open_via(std::vector<std::string> urls, bool trust = false) {
+  std::unique_ptr<ObjectStore> open_via(std::vector<std::string> urls, bool trust = false,
+                                        bool verify = false) {
     RequestOptions options = quick_options();
     caches = std::make_shared<SharedCaches>(
-        SharedCaches::Options{.urls = std::move(urls), .trust = trust});
+        SharedCaches::Options{.urls = std::move(urls), .trust = trust, .verify = verify});
     options.caches = caches;
     return open(options);
   }
@@ -325,6 +326,20 @@ TEST_F(SharedCachesTest, TrustedCachesAreNotCompared) {
   EXPECT_EQ(text(store->read("a")), "new");
   EXPECT_EQ(counter(*store, "via_outdated"), 1u);
   EXPECT_EQ(text(store->read("a")), "new");
+}
+
+TEST_F(SharedCachesTest, WhatDoesNotFitItsChecksumComesFromTheStore) {
+  serve("a", "0123456789", "\"1\"");
+  LoopbackServer cache([](const Request& request) {
+    Answer answer = LoopbackServer::object(request, "0123456780", "\"1\"");
+    answer.headers["Content-MD5"] = "eB5eJF1ptWaXm4bijSPyxw==";
+    return answer;
+  });
+  EXPECT_EQ(text(open_via({cache.url()})->read("a")), "0123456780");  // nobody asked
+  const auto store = open_via({cache.url()}, false, true);
+  EXPECT_EQ(text(store->read("a")), "0123456789");
+  EXPECT_EQ(counter(*store, "via_damaged"), 1u);
+  EXPECT_EQ(counter(*store, "via_failures"), 1u);
 }
 
 TEST_F(SharedCachesTest, AStoreWithoutVersionsIsReadItself) {

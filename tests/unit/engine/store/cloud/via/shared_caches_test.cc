@@ -27,6 +27,13 @@ std::string object(int i) {
   return "https://bucket.s3.eu-west-1.amazonaws.com/x/c/" + std::to_string(i);
 }
 
+HttpResponse damaged() {
+  HttpResponse response{.status = 200, .headers = {{"content-md5", "AAAAAAAAAAAAAAAAAAAAAA=="}}};
+  response.body = Buffer(3);
+  response.body_received = 3;
+  return response;
+}
+
 std::uint64_t counter(const SharedCaches& caches, const std::string& name) {
   for (const Store::Counter& each : caches.counters())
     if (each.name == name) return each.value;
@@ -48,6 +55,14 @@ TEST(CacheUrls, AreServersAlone) {
                 parse_cache_urls({"http://one", "http://one/"});
               }).what(),
               HasSubstr("twice"));
+}
+
+TEST(CacheUrls, NoneStandsForNoCache) {
+  EXPECT_TRUE(parse_cache_urls({"none"}).empty());
+  EXPECT_EQ(error_of([] {
+              parse_cache_urls({"none", "http://one"});
+            }).code(),
+            ErrorCode::invalid_argument);
 }
 
 TEST(CacheUrls, ClearTextIsReadByOthersButOnThisMachine) {
@@ -169,6 +184,17 @@ TEST(SharedCaches, CountsWhatHeadersSay) {
   EXPECT_EQ(counter(caches, "via_misses"), 1u);
   EXPECT_EQ(counter(caches, name + "_hits"), 2u);
   EXPECT_EQ(counter(caches, name + "_requests"), 1u);
+}
+
+TEST(SharedCaches, CompareChecksumsOnlyWhenAskedTo) {
+  SharedCaches(SharedCaches::Options{.urls = urls(1)}).check_sum(damaged());
+  SharedCaches caches({.urls = urls(1), .verify = true});
+  EXPECT_EQ(error_of([&] { caches.check_sum(damaged()); }).code(), ErrorCode::corrupt);
+  HttpResponse silent = damaged();
+  silent.headers.clear();
+  caches.check_sum(silent);
+  EXPECT_EQ(counter(caches, "via_damaged"), 1u);
+  EXPECT_EQ(counter(caches, "via_verified"), 0u);
 }
 
 }  // namespace shared_caches_test
