@@ -532,7 +532,7 @@ def test_statistics_of_channels_of_several_sources_are_those_of_their_batches(so
         "y": {"variables": [{"make": "product", "of": ["rain:tp", "static:lsm"]}], "stack": "channel"}})
     values = sources.tensors(view | {"batch": 10000})
     for options in ([], ["--threads", "1"]):
-        numbers = json.loads(sources.batchfs.bytes("statistics", *sources.words(view), "--json", "--quantiles", *options))["variables"]
+        numbers = json.loads(sources.batchfs.bytes("statistics", *sources.command(view), "--json", "--quantiles", *options))["variables"]
         for name, tensor, channel in (("difference", "x", 0), ("sum", "x", 1), ("product", "y", 0)):
             delivered = values[tensor][:, channel]
             assert np.isnan(delivered).any() == (missing == "pad")
@@ -554,5 +554,5 @@ def test_statistics_of_channels_of_a_coarser_grid(batchfs, tmp_path):
     repeated = np.repeat(np.repeat(sources.data["coarse"].t.values[:, ::-1], 2, axis=1), 2, axis=2)
     expected = fine[:, ::-1].astype("f8") / repeated
     np.testing.assert_array_equal(sources.tensors(view)["x"].reshape(expected.shape), expected)
-    entry = json.loads(batchfs.bytes("statistics", *sources.words(view), "--json"))["variables"]["ratio"]
+    entry = json.loads(batchfs.bytes("statistics", *sources.command(view), "--json"))["variables"]["ratio"]
     assert (entry["min"], entry["max"], entry["count"]) == (expected.min(), expected.max(), expected.size)

@@ -332,7 +332,7 @@ TEST_F(SharedCachesTest, WhatDoesNotFitItsChecksumComesFromTheStore) {
   serve("a", "0123456789", "\"1\"");
   LoopbackServer cache([](const Request& request) {
     Answer answer = LoopbackServer::object(request, "0123456780", "\"1\"");
-    answer.headers["Content-MD5"] = "eB5eJF1ptWaXm4bijSPyxw==";
+    answer.headers.emplace_back("Content-MD5", "eB5eJF1ptWaXm4bijSPyxw==");
     return answer;
   });
   EXPECT_EQ(text(open_via({cache.url()})->read("a")), "0123456780");  // nobody asked

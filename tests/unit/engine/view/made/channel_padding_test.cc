@@ -5,12 +5,11 @@
 namespace batchfs {
 namespace channel_padding_test {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// A channel (y, x) of windows of 4 along y, of which there are 6, and 3 whole along x.
-struct Channel : testing::Test {
-  Channel() {
+struct PaddedChannel : testing::Test {
+  PaddedChannel() {
     AxisPlacement y, x;
     y.selected = Positions::range(0, 6);
     y.window = 0;
@@ -32,14 +31,14 @@ struct Channel : testing::Test {
   VariablePlacement placement;
 };
 
-TEST_F(Channel, IsEmptyWhereWindowsStayInside) {
+TEST_F(PaddedChannel, IsEmptyWhereWindowsStayInside) {
   ChannelPadding padding(placement, dims, whole);
   padding.add(placement, dims, whole);
   EXPECT_TRUE(padding.empty());
   EXPECT_EQ(padding.tensor(), 1u);
 }
 
-TEST_F(Channel, PassesTheEnd) {
+TEST_F(PaddedChannel, PassesTheEnd) {
   ChannelPadding padding(placement, dims, windows);
   padding.add(placement, dims, windows);
   EXPECT_FALSE(padding.empty());
@@ -48,11 +47,11 @@ TEST_F(Channel, PassesTheEnd) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].tensor, 1u);
   EXPECT_EQ(found[0].offset, 1000 + 100 + 3 * 12);
-  EXPECT_THAT(found[0].shape, ElementsAre(1, 3));
-  EXPECT_THAT(found[0].strides, ElementsAre(12, 4));
+  EXPECT_EQ(found[0].shape, (Dims{1, 3}));
+  EXPECT_EQ(found[0].strides, (Dims{12, 4}));
 }
 
-TEST_F(Channel, OfBlocksThoseThatAreOutsideAltogether) {
+TEST_F(PaddedChannel, OfBlocksThoseThatAreOutsideAltogether) {
   placement.axes[0].coarse = 2;
   ChannelPadding padding(placement, dims, windows);
   padding.add(placement, dims, windows);
@@ -60,10 +59,10 @@ TEST_F(Channel, OfBlocksThoseThatAreOutsideAltogether) {
   const std::vector<Padding> found = paddings(padding, 4);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].offset, 1000 + 100 + 12);
-  EXPECT_THAT(found[0].shape, ElementsAre(1, 3));
+  EXPECT_EQ(found[0].shape, (Dims{1, 3}));
 }
 
-TEST_F(Channel, IsPaddingWhereAnyOperandIs) {
+TEST_F(PaddedChannel, IsPaddingWhereAnyOperandIs) {
   ChannelPadding padding(placement, dims, whole);
   VariablePlacement x;
   x.axes = {placement.axes[1]};
@@ -73,10 +72,10 @@ TEST_F(Channel, IsPaddingWhereAnyOperandIs) {
   const std::vector<Padding> found = paddings(padding, 0);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].offset, 1000 + 100 + 4);
-  EXPECT_THAT(found[0].shape, ElementsAre(4, 1));
+  EXPECT_EQ(found[0].shape, (Dims{4, 1}));
 }
 
-TEST_F(Channel, OffsetsThatHavePlacementsOfTheirOwn) {
+TEST_F(PaddedChannel, OffsetsThatHavePlacementsOfTheirOwn) {
   placement.axes[0].offsets = {0, 0};
   ChannelPadding padding(placement, dims, whole);
   VariablePlacement second = placement;
@@ -87,10 +86,10 @@ TEST_F(Channel, OffsetsThatHavePlacementsOfTheirOwn) {
   const std::vector<Padding> found = paddings(padding, 1);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].offset, 1000 + 100 + 5 * 12);
-  EXPECT_THAT(found[0].shape, ElementsAre(1, 3));
+  EXPECT_EQ(found[0].shape, (Dims{1, 3}));
 }
 
-TEST_F(Channel, DimensionsThatItLacksPassTheEndToo) {
+TEST_F(PaddedChannel, DimensionsThatItLacksPassTheEndToo) {
   AxisPlacement copies = placement.axes[0];
   placement.axes = {placement.axes[1]};
   placement.repeated = {copies};
@@ -98,7 +97,7 @@ TEST_F(Channel, DimensionsThatItLacksPassTheEndToo) {
   const std::vector<Padding> found = paddings(padding, 5);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].offset, 1000 + 100 + 12);
-  EXPECT_THAT(found[0].shape, ElementsAre(3, 3));
+  EXPECT_EQ(found[0].shape, (Dims{3, 3}));
 }
 
 }  // namespace channel_padding_test
