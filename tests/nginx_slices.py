@@ -23,8 +23,8 @@ def shipped(text, old, new):
 
 
 class NginxCache:
-    def __init__(self, folder, stores, port=None):
-        """`stores`: their servers as HOST:PORT, plain HTTP."""
+    def __init__(self, folder, stores, port=None, kept=None):
+        """`stores`: their servers as HOST:PORT, plain HTTP. `kept`: where slices are kept, by default in `folder`."""
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         with socket.socket() as one:
@@ -32,7 +32,7 @@ class NginxCache:
             self.port = one.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         site = SHIPPED.read_text()
-        site = shipped(site, "/var/cache/nginx/batchfs ", f"{self.folder}/kept ")
+        site = shipped(site, "/var/cache/nginx/batchfs ", f"{kept or self.folder / 'kept'} ")
         site = shipped(site, "max_size=900g", "max_size=100m")
         site = shipped(site, "keys_zone=batchfs:256m", "keys_zone=batchfs:8m")
         site = shipped(site, "listen 8090;", f"listen 127.0.0.1:{self.port};")
