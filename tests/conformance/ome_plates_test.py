@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 import xarray
-from ome_images import RNG, SHAPE, VERSIONS, add_array, expected, new_group, save, write_image, zarr_format
+from ome_images import RNG, SHAPE, VERSIONS, add_array, new_group, save, write_image
 
 
 # ---- plates and series ----

@@ -1,95 +1,23 @@
-"""batchfs.open of a store: a server for the processes of a job, and what it does when something is missing."""
+"""batchfs.open of a store: a server for the processes of a job."""
 
 import contextlib
-import http.server
 import json
 import os
-import pathlib
 import pickle
-import pty
 import signal
 import socket
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
 import zarr
-from reader_servers import PROGRAM, TWO, same
+from opened_stores import VIEW, member, script, servers, values_of, write_field
+from opened_stores import field, runtime, view_file  # noqa: F401 (fixtures)
+from reader_servers import same
 from watching import eventually
 
 import batchfs
-
-VIEW = {"window": {"time": 1}, "variables": ["field"], "batch": {"size": 4}}
-
-# A process of a job: opens the store, says what it read, and waits for a line.
-MEMBER = """
-import sys, batchfs
-data = batchfs.open(sys.argv[1], view=sys.argv[2])
-print(sum(float(batch["field"].numpy().sum()) for batch in data), flush=True)
-sys.stdin.readline()
-"""
-
-
-@pytest.fixture(autouse=True)
-def runtime(tmp_path, monkeypatch):
-    """The user's runtime directory, of this test alone; nothing is left in it."""
-    directory = tmp_path / "run"
-    directory.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
-    monkeypatch.setenv("BATCHFS", PROGRAM)
-    yield directory
-    assert eventually(lambda: not servers(directory)), servers(directory)
-    assert eventually(lambda: not list(directory.glob("*/*"))), list(directory.glob("*/*"))
-
-
-@pytest.fixture
-def field(tmp_path):
-    """A store of its own, and its values."""
-    return write_field(tmp_path / "field.zarr", 0)
-
-
-def write_field(path, seed, steps=18):
-    values = np.random.default_rng(seed).normal(size=(steps, 6, 5)).astype("f4")
-    group = zarr.create_group(path, overwrite=True)
-    group.create_array("field", data=values, chunks=(5, 4, 4), dimension_names=["time", "y", "x"])
-    return path, values
-
-
-def servers(directory):
-    """The processes that serve from this runtime directory."""
-    found = []
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            if b"serve" in words and any(str(directory).encode() in word for word in words):
-                found.append(int(process.name))
-    return found
-
-
-def values_of(data):
-    return np.concatenate([batch["field"].numpy()[:, 0] for batch in data])
-
-
-def member(store, view, **options):
-    return subprocess.Popen([sys.executable, "-c", MEMBER, store, view], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            text=True, **options)
-
-
-@pytest.fixture
-def view_file(tmp_path):
-    file = tmp_path / "view.json"
-    file.write_text(json.dumps(VIEW))
-    return file
-
-
-def script(text, *arguments, **options):
-    """Runs Python, which must succeed; gives what it prints, as JSON."""
-    done = subprocess.run([sys.executable, "-c", text, *map(str, arguments)], capture_output=True, text=True, check=False,
-                          **options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 # ---- one line ----
@@ -363,197 +291,6 @@ def test_workers_of_a_data_loader(field, start):
         read = [batch["field"].numpy()[:, 0] for batch in loader]
         assert same(np.concatenate(read), values)
     data.batches.close()
-
-
-# ---- what is missing, wrong or dies: one exception each ----
-
-
-def test_no_program(field, monkeypatch, tmp_path):
-    monkeypatch.setenv("BATCHFS", str(tmp_path / "nothing"))
-    with pytest.raises(batchfs.NotFound, match="there is no program '.*/nothing', which the variable BATCHFS names"):
-        batchfs.open(field[0], view=VIEW)
-    monkeypatch.delenv("BATCHFS")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    from batchfs import _program
-
-    monkeypatch.setattr(_program, "_BUNDLED", str(tmp_path / "bin/batchfs"))
-    with pytest.raises(batchfs.NotFound, match="not in PATH.*; install the wheel"):
-        batchfs.open(field[0], view=VIEW)
-    with pytest.raises(batchfs.NotFound, match="there is no program 'x', which program= names"):
-        batchfs.open(field[0], view=VIEW, program="x")
-    with batchfs.open(field[0], view=VIEW, program=PROGRAM) as data:
-        assert len(data) == 5
-    # Of several: the package's own, before the one in PATH.
-    (tmp_path / "bin").mkdir()
-    for place in ("batchfs", "bin/batchfs"):
-        (tmp_path / place).symlink_to(PROGRAM)
-    assert _program.find_program() == str(tmp_path / "bin/batchfs")
-    (tmp_path / "bin/batchfs").unlink()
-    assert _program.find_program() == str(tmp_path / "batchfs")
-
-
-def program_in(tmp_path, text):
-    program = tmp_path / "program"
-    program.write_text("#!/bin/sh\n" + text)
-    program.chmod(0o755)
-    return program
-
-
-@pytest.mark.parametrize("text, told", [
-    ("echo batchfs 0.1.0; echo batchfs: serve failed: there is no option >&2; exit 2", "is version 0.1.0 of batchfs, and this"),
-    ("echo Usage; exit 1", "is not batchfs, and this"),
-], ids=["older", "another"])
-def test_a_program_of_another_version(field, tmp_path, text, told):
-    with pytest.raises(batchfs.NotSupported, match=told + " package is version .*; install both of one version"):
-        batchfs.open(field[0], view=VIEW, program=program_in(tmp_path, text))
-
-
-def test_a_file_that_is_no_program(field, tmp_path):
-    program = tmp_path / "program"
-    program.write_bytes(b"\x7fELF nonsense")
-    program.chmod(0o755)
-    with pytest.raises(batchfs.NotFound, match="cannot be run: Exec format error"):
-        batchfs.open(field[0], view=VIEW, program=program)
-
-
-def test_a_daemon_that_is_killed_while_it_opens(view_file, runtime):
-    """As one that takes more memory than there is."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        def kill():
-            silent.accept()[0].close()
-            connection, _ = silent.accept()
-            for process in sorted(servers(runtime)):
-                if pathlib.Path(f"/proc/{process}/task/{process}/children").read_text() == "":
-                    os.kill(process, signal.SIGKILL)  # the daemon, which the command waits for
-            connection.close()
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        with pytest.raises(batchfs.Error, match="the daemon ended before it was ready"):
-            batchfs.open(f"http://127.0.0.1:{silent.getsockname()[1]}/s.zarr", view=view_file)
-        killer.join()
-
-
-def test_a_command_that_is_killed(field, tmp_path):
-    program = program_in(tmp_path, f'[ "$1" = --version ] && exec {PROGRAM} --version\nkill -9 $$\n')
-    with pytest.raises(batchfs.Error, match=r"was killed by signal 9; if memory had run out, pass a smaller memory="):
-        batchfs.open(field[0], view=VIEW, program=program)
-
-
-def test_a_store_that_does_not_exist(tmp_path):
-    with pytest.raises(batchfs.NotFound) as caught:
-        batchfs.open(tmp_path / "nothing.zarr", view=VIEW)
-    said = subprocess.run([PROGRAM, "inspect", tmp_path / "nothing.zarr"], capture_output=True, text=True, check=False)
-    assert str(caught.value) == said.stderr.strip().removeprefix("batchfs: inspect failed: ")
-
-
-def test_a_view_that_is_refused(field, tmp_path):
-    for view, kind, told in [
-            (VIEW | {"batsch": 1}, batchfs.InvalidArgument, r"batsch.*batch"),
-            ({"batch": 4}, batchfs.InvalidArgument, "window"),
-            (VIEW | {"variables": ["feld"]}, batchfs.NotFound, "feld.*field"),
-            (tmp_path / "no.json", batchfs.NotFound, "No such file or directory .*no.json"),
-    ]:
-        with pytest.raises(kind, match=told) as caught:
-            batchfs.open(field[0], view=view)
-        assert "\n" not in str(caught.value) and "batchfs: " not in str(caught.value)
-    with pytest.raises(batchfs.InvalidArgument, match="there is no option '--memry', did you mean '--memory'"):
-        batchfs.open(field[0], view=VIEW, memry="8GB")
-    with pytest.raises(batchfs.InvalidArgument, match="'8 goats' is not a size"):
-        batchfs.open(field[0], view=VIEW, memory="8 goats")
-
-
-def test_a_store_without_a_view(field):
-    with pytest.raises(batchfs.InvalidArgument, match=r"is a store: pass a view as well.*view=batchfs.view\('.*field.zarr'\)"):
-        batchfs.open(field[0])
-    with pytest.raises(batchfs.InvalidArgument, match="is a store: pass a view as well"):
-        batchfs.open("s3://bucket/x.zarr")
-
-
-def test_a_socket_has_its_own_views(serve):
-    server = serve()
-    with pytest.raises(batchfs.InvalidArgument, match="serves the views that it was started with"):
-        batchfs.open(server.socket, view=TWO)
-    with pytest.raises(batchfs.InvalidArgument, match="memory= is for a store that is opened with a view"):
-        batchfs.open(server.socket, "two", memory="8GB")
-    with pytest.raises(batchfs.InvalidArgument, match="a socket has no files"):
-        batchfs.open(server.socket, "two", mode="files")
-
-
-@contextlib.contextmanager
-def refusing():
-    """A server that allows nothing."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_error(403)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def test_no_credentials(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    with refusing() as endpoint, pytest.raises(batchfs.Error, match="without credentials; set AWS_ACCESS_KEY_ID"):
-        batchfs.open("s3://bucket/x.zarr", view=VIEW, region="us-east-1", endpoint=endpoint, retries=0)
-
-
-def test_no_directory_for_the_socket(field, monkeypatch, runtime):
-    """One that others may enter is not used."""
-    (runtime / "batchfs").mkdir(mode=0o755)
-    (runtime / "batchfs").chmod(0o755)
-    from batchfs import _server
-
-    directory = _server._private_directory()
-    assert directory != str(runtime / "batchfs") and os.stat(directory).st_mode & 0o077 == 0
-    monkeypatch.setattr(_server.os, "mkdir", lambda *_: (_ for _ in ()).throw(PermissionError()))
-    monkeypatch.setattr(_server.os, "lstat", lambda *_: (_ for _ in ()).throw(PermissionError()))
-    with pytest.raises(batchfs.Error, match="only this user can enter; set XDG_RUNTIME_DIR"):
-        _server._private_directory()
-    monkeypatch.undo()
-    (runtime / "batchfs").rmdir()
-
-
-def test_secrets_of_a_url_are_not_shown():
-    from batchfs._program import shown_store
-
-    assert shown_store("https://me:pass@word@host/a.zarr?sig=1&x=2") == "https://me:xxx@host/a.zarr?xxx"
-    assert shown_store("s3://bucket/a.zarr") == "s3://bucket/a.zarr"
-    assert shown_store("/data/what?.zarr") == "/data/what?.zarr"
-
-
-# ---- on a terminal ----
-
-
-@pytest.mark.parametrize("on_terminal", [True, False])
-def test_what_takes_long_is_shown_on_a_terminal(view_file, runtime, on_terminal):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}/s.zarr"
-        text = "import sys, batchfs\ntry:\n    batchfs.open(sys.argv[1], view=sys.argv[2])\nexcept batchfs.Error:\n    pass"
-        main, terminal = pty.openpty()
-        process = subprocess.Popen([sys.executable, "-c", text, address, view_file], stdin=subprocess.DEVNULL,
-                                   stderr=terminal if on_terminal else subprocess.PIPE)
-        os.close(terminal)
-        connection, _ = silent.accept()
-        if on_terminal:
-            shown = b""
-            while b"batchfs: opening http://127.0.0.1" not in shown:
-                shown += os.read(main, 1000)
-        connection.close()
-        silent.close()
-        _, said = process.communicate()
-        assert process.returncode == 0 and not said
-        os.close(main)
 
 
 def test_further_stores_are_passed_on(tmp_path, field):
