@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import batchfs
 
@@ -279,6 +280,43 @@ def test_lightning_resumes_in_the_middle_of_an_epoch(store, view_file, tmp_path)
     ((whole, rest),) = run_script(tmp_path, LIGHTNING_IN_THE_MIDDLE, store, view_file, tmp_path)
     assert np.allclose(whole["train 0"], means(store, 0), rtol=1e-5)
     assert rest["train 0"] == whole["train 0"][3:] and rest["train 1"] == whole["train 1"]
+
+
+LIGHTNING_PREDICTS = """
+import sys
+from lightning.pytorch import LightningModule, Trainer
+from batchfs.lightning import BatchDataModule, PredictionWriter
+
+class Twice(LightningModule):
+    def predict_step(self, batch, index):
+        if index == int(sys.argv[5]):
+            raise RuntimeError("stopped")
+        return batch["t"] * 2
+
+if __name__ == "__main__":
+    store, view, output, devices = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+    trainer = Trainer(accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto", logger=False,
+                      enable_progress_bar=False, callbacks=[PredictionWriter(output)])
+    try:
+        trainer.predict(Twice(), BatchDataModule(store, predict=view), return_predictions=False)
+    except RuntimeError as error:
+        assert str(error) == "stopped"
+    show(trainer.global_rank)
+"""
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_predictions_of_a_lightning_trainer(store, view_file, tmp_path, devices):
+    pytest.importorskip("torch"), pytest.importorskip("lightning.pytorch", exc_type=ImportError)
+    output = tmp_path / "twice.zarr"
+    if devices == 1:  # is stopped in the middle, and continued
+        run_script(tmp_path, LIGHTNING_PREDICTS, store, view_file, output, 1, 2)
+        assert not (output / "zarr.json").exists()
+    assert sorted(run_script(tmp_path, LIGHTNING_PREDICTS, store, view_file, output, devices, -1)) == list(range(devices))
+    truth = xr.open_zarr(store).t
+    predicted = xr.open_zarr(output).t
+    np.testing.assert_array_equal(predicted.values, (truth.values.astype("f4") * 2))
+    assert predicted.dims == truth.dims and (predicted.time.values == truth.time.values).all()
 
 
 # ---- JAX, Keras ---------------------------------------------------------------------------------------------

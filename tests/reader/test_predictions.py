@@ -273,3 +273,23 @@ def test_views_without_a_place_for_each_sample(store, tmp_path):
     data.close()
     with pytest.raises(batchfs.Error, match="closed; open it again"):
         batchfs.create(tmp_path / "o", like=data)
+
+
+def test_a_batch_by_its_number(store, truth, tmp_path):
+    """Where a trainer hands on the prediction alone."""
+    view = view_of(GRID, variables=["t"], order={"shuffle": "global"})
+    data = batchfs.open(store, view=view)
+    with batchfs.create(tmp_path / "o", like=data, overlap="trim") as out:
+        for batch in out.remaining():
+            out.write(batch.number, batch["t"].numpy())
+        with pytest.raises(batchfs.InvalidArgument, match="the view has no batch 1000 in epoch 0; it has "):
+            out.write(1000, np.zeros(3))
+        with pytest.raises(batchfs.InvalidArgument, match="has the shape .3,., and the batch's is"):
+            out.write(0, np.zeros(3, "f4"))
+    assert same_bits(open_(tmp_path / "o").t.values, truth.t.values)
+    out = batchfs.create(tmp_path / "d", like=data, overlap="trim", denormalize=True)
+    with pytest.raises(batchfs.InvalidArgument, match="denormalize=True needs the batch, not its number"):
+        out.write(0, batch["t"].numpy())
+    with pytest.raises(batchfs.Error, match="not finished"):
+        out.close()
+    data.close()

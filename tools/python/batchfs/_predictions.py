@@ -173,15 +173,16 @@ class Predictions:
 
     # Writing.
 
-    def write(self, batch: Batch, prediction: Any) -> None:
-        """Writes what was made from a batch: an array of numpy, torch, cupy or jax, or one by tensor name.
+    def write(self, batch: Batch | int, prediction: Any) -> None:
+        """Writes what was made from a batch, or from the batch of this number in the epoch: an array of numpy, torch, cupy
+        or jax, or one by tensor name.
 
         It has the shape of the tensor that is predicted, samples first; with reduce="window" a value for each sample. It
         is copied: the memory may be used again when this returns. Blocks while objects wait to be encoded. Raises what a
         write before it has failed with.
         """
         self._check()
-        rows = self._rows(batch)
+        rows = self._rows_of(batch) if isinstance(batch, int) else self._rows(batch)
         tensors = {placement.tensor for placement in self._placements}
         if not isinstance(prediction, Mapping):
             if len(tensors) > 1:
@@ -196,12 +197,23 @@ class Predictions:
         for name in tensors:
             values = prediction[name]
             if self._options.denormalize:
+                if isinstance(batch, int):
+                    raise InvalidArgument("denormalize=True needs the batch, not its number: denormalize in the model")
                 values = batch.denormalize(name, values)
             arrays[name] = on_host(values)
-        values_of = {placement.name: self._checked(placement, arrays[placement.tensor], batch) for placement in self._placements}
+        shapes = self._windows.shapes if isinstance(batch, int) else {name: batch[name].shape for name in tensors}
+        values_of = {placement.name: self._checked(placement, arrays[placement.tensor], len(rows), shapes)
+                     for placement in self._placements}
         for placement in self._placements:
             for i, row in enumerate(rows):
                 self._add(placement, row, values_of[placement.name][i])
+
+    def _rows_of(self, number: int) -> list[int]:
+        """The rows of the samples of a batch of this number."""
+        result: list[int] = self._windows.row_of[self._windows.batches == number].tolist()
+        if not result:
+            raise InvalidArgument(f"the view has no batch {number} in epoch {self._windows.epoch}; it has {int(self._windows.batches.max()) + 1}")
+        return result
 
     def _rows(self, batch: Batch) -> list[int]:
         """The rows of the batch's samples in the table of windows."""
@@ -218,8 +230,8 @@ class Predictions:
         result: list[int] = rows.tolist()
         return result
 
-    def _checked(self, placement: Placement, values: np.ndarray, batch: Batch) -> np.ndarray:
-        expected = (batch.samples,) if self._windows.reduce else (batch.samples, *batch[placement.tensor].shape[1:])
+    def _checked(self, placement: Placement, values: np.ndarray, samples: int, shapes: Mapping[str, Any]) -> np.ndarray:
+        expected = (samples,) if self._windows.reduce else (samples, *shapes[placement.tensor][1:])
         if values.shape != expected:
             raise InvalidArgument(f"the prediction for '{placement.tensor}' has the shape {values.shape}, and the batch's is {expected} "
                                   f"({', '.join(placement.dims[:len(expected)])})")

@@ -22,10 +22,12 @@ _OF_SERVER = {"gpu", "memory", "prefetch", "device", "place", "view", "rank", "w
 class Windows:
     """The table that `batchfs plan --windows` writes, sorted by sample."""
 
-    def __init__(self, table: np.ndarray, dims: list[str], epoch: int, dtypes: dict[str, str]):
+    def __init__(self, table: np.ndarray, dims: list[str], epoch: int, dtypes: dict[str, str],
+                 shapes: dict[str, tuple[int, ...]]):
         self.dims = dims
         self.epoch = epoch
-        self.dtypes = dtypes
+        self.dtypes = dtypes  # by tensor
+        self.shapes = shapes  # by tensor, of a full batch
         self.reduce = False
         self.store = ""
         self.batches = table[:, 0]  # of the rows of the epoch, in its order
@@ -67,7 +69,8 @@ class Windows:
         dims = [str(window["dim"]) for window in info.windows]
         if table.ndim != 2 or table.shape[1] != 2 + len(dims):
             raise InvalidArgument(f"the store '{shown_store(place)}' gives other windows than the dataset; pass the store that it serves")
-        windows = Windows(table, dims, epoch, {name: entry["dtype"] for name, entry in info.tensors.items()})
+        windows = Windows(table, dims, epoch, {name: entry["dtype"] for name, entry in info.tensors.items()},
+                          {name: tuple(entry["shape"]) for name, entry in info.tensors.items()})
         windows.store = place
         windows._inspect = lambda: run_program(found, ["inspect", place, "--json", *[word for word in base
                                                                                     if not word.startswith("--store=")]],

@@ -1,10 +1,11 @@
-"""batchfs for Lightning: a DataModule of the parts of a view.
+"""batchfs for Lightning: a DataModule of the parts of a view, and a writer of predictions.
 
     from lightning.pytorch import Trainer
-    from batchfs.lightning import BatchDataModule
+    from batchfs.lightning import BatchDataModule, PredictionWriter
 
-    data = BatchDataModule("s3://bucket/era5.zarr", "view.json", train="train", val="val")
+    data = BatchDataModule("s3://bucket/era5.zarr", "view.json", train="train", val="val", predict="test")
     Trainer(max_epochs=3).fit(model, data)
+    Trainer(callbacks=[PredictionWriter("predicted.zarr", tensor="y")]).predict(model, data, return_predictions=False)
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from typing import Any
 
 try:
     from lightning.pytorch import LightningDataModule
+    from lightning.pytorch.callbacks import BasePredictionWriter
 except ImportError:
     from pytorch_lightning import LightningDataModule
+    from pytorch_lightning.callbacks import BasePredictionWriter
 
+from ._create import create
 from ._errors import InvalidArgument
+from ._predictions import Predictions
 from .torch import BatchDataset, loader
 
 
@@ -72,3 +77,45 @@ class BatchDataModule(LightningDataModule):  # pyright: ignore[reportGeneralType
 
     def predict_dataloader(self) -> Any:
         return self._loader("predict")
+
+
+class PredictionWriter(BasePredictionWriter):  # pyright: ignore[reportGeneralTypeIssues]
+    """Writes what `predict_step` returns into one Zarr store, from all processes: `batchfs.create` with these options.
+
+    The Trainer predicts a `BatchDataset`, or the `predict` of a `BatchDataModule`. `predict_step` returns an array with
+    the shape of the tensor that is predicted, or one by tensor name. An output that the same call began is continued.
+    Where predicting fails, complete objects stay.
+    """
+
+    def __init__(self, output: str | os.PathLike[str], **options: Any):
+        super().__init__("batch")
+        self._output = output
+        self._options = options
+        self._predictions: Predictions | None = None
+        self._rank, self._world = 0, 1
+
+    def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
+        loaders = trainer.predict_dataloaders
+        dataset = getattr(loaders, "dataset", None)
+        if not isinstance(dataset, BatchDataset):
+            raise InvalidArgument("PredictionWriter writes predictions of one BatchDataset: pass predict() a "
+                                  "BatchDataModule, or batchfs.torch.loader(BatchDataset(...))")
+        batches = dataset.batches
+        self._rank, self._world = batches.rank, batches.world
+        self._predictions = create(self._output, like=batches, **self._options)
+
+    def write_on_batch_end(self, trainer: Any, pl_module: Any, prediction: Any, batch_indices: Any, batch: Any,
+                           batch_idx: int, dataloader_idx: int) -> None:
+        assert self._predictions is not None
+        self._predictions.write(batch_idx * self._world + self._rank, prediction)
+
+    def on_predict_end(self, trainer: Any, pl_module: Any) -> None:
+        self._end(None)
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        self._end(exception)
+
+    def _end(self, error: BaseException | None) -> None:
+        predictions, self._predictions = self._predictions, None
+        if predictions is not None:
+            predictions.__exit__(type(error) if error else None, error, None)
