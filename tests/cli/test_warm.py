@@ -51,8 +51,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.answer(206, data[begin:end], tag, f"bytes {begin}-{end - 1}/{len(data)}")
 
     def answer(self, status, body, tag=None, content_range=None):
-        with self.server.lock:
-            self.server.sent += len(body)
+        # The metadata of an array that the command names is asked for beside the consolidated one, which may come first:
+        # the command can end without waiting for that answer and keeping it.
+        if not self.path.startswith("/w.zarr/t/") or not self.path.endswith(("zarr.json", ".zarray", ".zattrs")):
+            with self.server.lock:
+                self.server.sent += len(body)
         self.send_response(status)
         if tag:
             self.send_header("ETag", tag)
@@ -69,7 +72,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path):
-    """A directory that is served; `.url`, and what was asked and sent since `.reset()`."""
+    """A directory that is served; `.url`, and since `.reset()` what was asked and the bytes that were sent."""
     root = tmp_path / "served"
     root.mkdir()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=root))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -238,7 +239,8 @@ void CacheFiles::check_folder(const std::string& directory, int folder, const Ta
       });
 }
 
-std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t largest) {
+std::optional<CacheFiles::Entry> CacheFiles::get(
+    const Name& name, std::uint64_t largest, const std::function<bool(const Version&)>& wanted) {
   const Descriptor file(::openat(root_, path_of(name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
@@ -261,10 +263,14 @@ std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t
   }
   if (!good) {
     ++damaged_;
-    remove(name);
+    remove(name, file.get());
     return std::nullopt;
   }
   entry.version = {{header.version, header.version_length}, header.object_size};
+  if (wanted && !wanted(entry.version)) {
+    remove(name, file.get());
+    return std::nullopt;
+  }
   if (static_cast<double>(std::time(nullptr) - status.st_atim.tv_sec) >= options_.touch_after) {
     const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
     ::futimens(file.get(), times);
@@ -291,7 +297,7 @@ bool CacheFiles::put(const Name& name, const Version& version, std::span<const s
   header.digest_low = digest.low64;
   header.digest_high = digest.high64;
 
-  const std::string temporary = fmt::format("{}/{:016x}-{}", kUnfinished, writer_, ++next_);
+  const std::string temporary = temporary_path();
   const std::string path = path_of(name);
   add_usage(static_cast<std::int64_t>(size));
   bool done = false;
@@ -321,16 +327,31 @@ bool CacheFiles::put(const Name& name, const Version& version, std::span<const s
   throw error;
 }
 
-void CacheFiles::remove(const Name& name) {
+/// Removes the entry that `file` was opened from. Another one may have been put in its place since,
+/// by this process or another: the file is moved away first, and moved back when it is not `file`.
+void CacheFiles::remove(const Name& name, int file) {
   const std::string path = path_of(name);
-  struct stat status {};
-  if (::fstatat(root_, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-  if (::unlinkat(root_, path.c_str(), 0) != 0) return;
+  const std::string temporary = temporary_path();
+  struct stat expected {
+  }, moved{};
+  if (::fstat(file, &expected) != 0 ||
+      ::renameat(root_, path.c_str(), root_, temporary.c_str()) != 0)
+    return;
+  const bool same = ::fstatat(root_, temporary.c_str(), &moved, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    moved.st_dev == expected.st_dev && moved.st_ino == expected.st_ino;
+  // Where a third entry has been put meanwhile, that one stays.
+  if (!same && ::renameat2(root_, temporary.c_str(), root_, path.c_str(), RENAME_NOREPLACE) == 0)
+    return;
+  if (::unlinkat(root_, temporary.c_str(), 0) != 0) return;
   try {
-    add_usage(-static_cast<std::int64_t>(on_disk(static_cast<std::uint64_t>(status.st_size))));
+    add_usage(-static_cast<std::int64_t>(on_disk(static_cast<std::uint64_t>(moved.st_size))));
   } catch (const Error&) {
     // As above.
   }
+}
+
+std::string CacheFiles::temporary_path() {
+  return fmt::format("{}/{:016x}-{}", kUnfinished, writer_, ++next_);
 }
 
 /// Adds to the count of bytes on the disk and gives the sum.

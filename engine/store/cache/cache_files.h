@@ -56,17 +56,17 @@ class CacheFiles {
     Version version;
     Buffer bytes;
   };
-  /// nullopt when there is none, when it is damaged (it is removed then), or when it is larger than
-  /// `largest`. Never throws for damage on the disk: the store has the bytes.
-  std::optional<Entry> get(const Name& name, std::uint64_t largest = UINT64_MAX);
+  /// nullopt when there is none, when it is larger than `largest`, damaged, or of a version that
+  /// `wanted` refuses; the latter two are removed. Never throws for damage on the disk: the store
+  /// has the bytes.
+  std::optional<Entry> get(const Name& name, std::uint64_t largest = UINT64_MAX,
+                           const std::function<bool(const Version&)>& wanted = {});
 
   /// Longer versions cannot be kept.
   static constexpr std::size_t kMaxVersionLength = 400;
   /// Writes an entry, over an older one. False when it has no room. Throws io (the disk is full, it
   /// may not be written to).
   bool put(const Name& name, const Version& version, std::span<const std::byte> bytes);
-
-  void remove(const Name& name);
 
   /// Removes the least recently used entries until nine tenths of the limit are left; nothing when
   /// another process is evicting.
@@ -87,6 +87,8 @@ class CacheFiles {
   std::uint64_t evicted() const { return evicted_; }
 
  private:
+  void remove(const Name& name, int file);
+  std::string temporary_path();
   std::uint64_t add_usage(std::int64_t bytes);
   void remove_abandoned();
 

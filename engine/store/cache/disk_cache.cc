@@ -155,11 +155,10 @@ class DiskCache final : public Store {
     for (const ByteRange& kept_range : {range, ByteRange{}}) {
       const bool part = kept_range.is_whole() && !range.is_whole();
       const CacheFiles::Name name = name_of(key, kept_range);
-      std::optional<CacheFiles::Entry> entry = files_.get(name, part ? kMaxForPart : kMaxEntry);
-      if (entry && current && digest(entry->version) != *current) {
-        files_.remove(name);
-        entry.reset();
-      }
+      std::optional<CacheFiles::Entry> entry =
+          files_.get(name, part ? kMaxForPart : kMaxEntry, [&](const CacheFiles::Version& version) {
+            return !current || digest(version) == *current;
+          });
       if (entry)
         return Kept{std::move(entry->version),
                     part ? cut(std::move(entry->bytes), range) : std::move(entry->bytes), name};

@@ -66,7 +66,8 @@ TEST(CacheFiles, KeepsBytesAndVersion) {
   EXPECT_FALSE(files.get(CacheFiles::name_of("a"), 99999));
   EXPECT_TRUE(put(files, "a", content(2, 5), "v2"));
   EXPECT_EQ(get(files, "a"), content(2, 5));
-  files.remove(CacheFiles::name_of("a"));
+  const auto no_version = [](const CacheFiles::Version&) { return false; };
+  EXPECT_FALSE(files.get(CacheFiles::name_of("a"), UINT64_MAX, no_version));
   EXPECT_EQ(get(files, "a"), std::nullopt);
   EXPECT_FALSE(put(files, "a", "x", std::string(401, 'v')));
 }
@@ -116,6 +117,21 @@ TEST(CacheFiles, ATornOrChangedFileIsDropped) {
   for (const fs::path& other : files_in(directory.path()))
     if (other != path) fs::rename(other, path);
   expect_dropped(0);
+}
+
+// One of two readers of a damaged entry fetched and wrote it before the other removed it.
+TEST(CacheFiles, AnEntryPutWhileAnOldOneIsRefusedStays) {
+  const TemporaryDirectory directory;
+  CacheFiles files(directory / "c", {});
+  put(files, "a", content(1, 5000), "old");
+  const auto replaced = [&](const CacheFiles::Version& version) {
+    EXPECT_EQ(version.text, "old");
+    put(files, "a", content(2, 6000), "new");
+    return false;
+  };
+  EXPECT_FALSE(files.get(CacheFiles::name_of("a"), UINT64_MAX, replaced));
+  EXPECT_EQ(get(files, "a"), content(2, 6000));
+  EXPECT_EQ(files_in(directory.path()).size(), 1u);
 }
 
 TEST(CacheFiles, TheLeastRecentlyUsedGo) {

@@ -1,6 +1,7 @@
 #include "engine/store/cloud/via/object_checksum.h"
 
-#include <cstring>
+#include <algorithm>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ const std::string kSha256 = "pQrA2dmiOsaSx2XbE9dxku0fHSJLa3v4zoUvyzoxnYI=";
 HttpResponse answer(HttpHeaders headers, const std::string& body = kBody) {
   HttpResponse response{.status = 200, .headers = std::move(headers)};
   response.body = Buffer(body.size());
-  std::memcpy(response.body.data(), body.data(), body.size());
+  std::copy_n(std::as_bytes(std::span(body)).data(), body.size(), response.body.data());
   response.body_received = body.size();
   return response;
 }
