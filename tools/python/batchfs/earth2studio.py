@@ -214,7 +214,7 @@ class PredictionBackend:
             self._folder.put(key, document)
 
     def _found(self, placement: Placement) -> Iterator[int]:
-        """The numbers of the objects that are there."""
+        """The numbers of the objects that exist."""
         for key in self._folder.objects(f"{placement.name}/c"):
             at = key.split("/")
             if len(at) == len(placement.grid) and all(one.isdecimal() for one in at):
