@@ -56,7 +56,7 @@ Role role_of(const DimFacts& dim, bool has_width) {
   if (is_one_of(name, kColumns) || name.starts_with("lon")) return Role::column;
   if (has_width && name == "height") return Role::line;
   if (has_width && name == "width") return Role::column;
-  if (is_one_of(name, kColourDims) || is_one_of(name, kOthers) || name == "height" ||
+  if (is_colour_dim(name) || is_one_of(name, kOthers) || name == "height" ||
       name.starts_with("time"))
     return Role::other;
   return Role::unknown;
@@ -111,7 +111,7 @@ bool holds_bytes(const View& view, const TensorSpec& tensor) {
 bool are_colours(const View& view, const TensorSpec& tensor, const Dims& shape, std::size_t dim) {
   if ((shape[dim] != 3 && shape[dim] != 4) || !holds_bytes(view, tensor)) return false;
   if (static_cast<int>(dim) != tensor.stack_axis)
-    return is_one_of(tensor.dims[dim], kColourDims) || dim + 1 == shape.size();
+    return is_colour_dim(tensor.dims[dim]) || dim + 1 == shape.size();
   const auto is_named = [&](std::size_t i, const char* letter, const char* word) {
     return tensor.channels.size() > i &&
            (tensor.channels[i] == letter || tensor.channels[i] == word);
@@ -120,6 +120,8 @@ bool are_colours(const View& view, const TensorSpec& tensor, const Dims& shape, 
 }
 
 }  // namespace
+
+bool is_colour_dim(const std::string& name) { return is_one_of(name, kColourDims); }
 
 bool is_latitude(const DimFacts& dim) {
   const std::string units = text_attribute(dim, "units");

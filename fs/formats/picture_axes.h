@@ -28,6 +28,9 @@ struct PlaneAxes {
 /// before `first` are no part of it. Precondition: two dimensions from `first` on.
 PlaneAxes plane_axes(const std::vector<DimFacts>& dims, const Dims& shape, std::size_t first = 0);
 
+/// Is it the name of a dimension of colours or bands?
+bool is_colour_dim(const std::string& name);
+
 /// Is it latitude, or longitude, in degrees?
 bool is_latitude(const DimFacts& dim);
 bool is_longitude(const DimFacts& dim);

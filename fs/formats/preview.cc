@@ -8,6 +8,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
+#include "fs/formats/colour_bands.h"
 #include "fs/formats/picture_axes.h"
 
 namespace batchfs {
@@ -91,6 +92,39 @@ Element element_of(const View& view, std::uint32_t number, const Dims& shape,
   std::reverse(names.begin(), names.end());
   result.label = join(names, ", ");
   return result;
+}
+
+/// Red, green and blue among the channels of a stack, or among the labels of a dimension.
+struct Bands {
+  std::size_t dim;
+  std::array<std::size_t, 3> positions;
+  std::string text;  // "red b04, green b03, blue b02"
+};
+
+bool is_text(const DataType& type) {
+  return type.kind == Kind::bytes || type.kind == Kind::unicode ||
+         type.kind == Kind::variable_string;
+}
+
+std::optional<Bands> bands_of(const View& view, const TensorSpec& tensor,
+                              const std::vector<std::size_t>& dims) {
+  for (const std::size_t d : dims) {
+    std::vector<std::string> names;
+    if (static_cast<int>(d) == tensor.stack_axis) {
+      names = tensor.channels;
+    } else {
+      for (const View::Coordinate& coordinate : view.coordinates())
+        if (coordinate.name == tensor.dims[d] && is_text(coordinate.values.type))
+          for (std::int64_t i = 0; i < coordinate.values.shape[0]; ++i)
+            names.push_back(label_text(coordinate.values, i));
+    }
+    const auto bands = colour_bands(names);
+    if (!bands) continue;
+    return Bands{d, *bands,
+                 fmt::format("red {}, green {}, blue {}", names[(*bands)[0]], names[(*bands)[1]],
+                             names[(*bands)[2]])};
+  }
+  return std::nullopt;
 }
 
 /// "2000-01-01T06:00:00" without trailing zero fields; numbers in few digits.
@@ -199,6 +233,8 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
   height_ += Canvas::kLineHeight + kGap;
   std::int64_t channels = 1;
   std::vector<std::size_t> others;
+  std::optional<ColourSteps> colours;
+  std::optional<Bands> bands;
   const bool has_maps = shape.size() >= 3;
   if (has_maps) {
     const PictureAxes axes = picture_axes(view, spec, shape);
@@ -208,8 +244,11 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
     sheet.line_step = strides[axes.lines];
     sheet.column_step = strides[axes.columns];
     if (axes.colours) {
-      sheet.colour_step = strides[*axes.colours];
-      colours_ = PngColours::full;
+      const std::int64_t step = strides[*axes.colours];
+      colours = ColourSteps{0, step, 2 * step};
+      sheet.holds_bytes = true;
+    } else {
+      bands = bands_of(view, spec, axes.others);
     }
     sheet.upside_down = goes_north(view, spec.dims[axes.lines]);
     sheet.step = strides[0];
@@ -235,27 +274,46 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
     sheet.average = (longest + kMapSize - 1) / kMapSize;
     if (sheet.average == 1) sheet.enlarge = kMapSize / longest;
   }
-  const std::int64_t room =
-      std::max<std::int64_t>(kMaxRows - static_cast<std::int64_t>(rows_.size()), 0);
-  const std::int64_t shown = std::min(channels, room);
-  if (shown < channels) note = fmt::format("{} of {} are shown", shown, channels);
-  if (!note.empty()) sheet.title += fmt::format("  {}", note);
-  for (std::int64_t c = 0; c < shown; ++c) {
-    Element element = has_maps ? element_of(view, tensor, shape, others, c) : Element{};
-    rows_.push_back({tensor, std::move(element.label), height_, element.first});
-    if (!rows_.back().label.empty()) height_ += Canvas::kLineHeight;
-    // Beside the scale stand its two ends.
-    height_ += std::max(sheet.height(), 2 * Canvas::kLineHeight) + kGap;
+  std::optional<ColourSteps> steps;
+  std::vector<std::size_t> unnamed = others;  // without the dimension of the bands
+  if (bands && !empty) {
+    std::erase(unnamed, bands->dim);
+    const std::int64_t step = c_strides(shape, 1)[bands->dim];
+    steps.emplace();
+    for (std::size_t c = 0; c < steps->size(); ++c)
+      (*steps)[c] = static_cast<std::int64_t>(bands->positions[c]) * step;
   }
+  const std::int64_t in_colours = steps ? channels / shape[bands->dim] : 0;
+  const std::int64_t room = std::max<std::int64_t>(kMaxRows - std::ssize(rows_) - in_colours, 0);
+  if (room < channels) note = fmt::format("{} of {} are shown", room, channels);
+  if (!note.empty()) sheet.title += fmt::format("  {}", note);
+  sheets_.push_back(std::move(sheet));
+  if (steps) add_rows(view, tensor, shape, unnamed, in_colours, steps, bands->text);
+  add_rows(view, tensor, shape, others, channels, colours, {});
   height_ += kMargin;
+  const Sheet& added = sheets_.back();
   const std::int64_t maps =
-      !empty ? sheet.maps * (sheet.width() + kGap) + kBarWidth + kGap + kScaleText : 0;
-  std::int64_t letters = static_cast<std::int64_t>(sheet.title.size());
+      !empty ? added.maps * (added.width() + kGap) + kBarWidth + kGap + kScaleText : 0;
+  std::int64_t letters = static_cast<std::int64_t>(added.title.size());
   for (const Row& row : rows_)
     letters = std::max(letters, static_cast<std::int64_t>(row.label.size()));
   constexpr std::int64_t kMaxText = 1000;
   width_ = std::max({width_, maps, std::min(letters * Canvas::kLetterWidth, kMaxText)});
-  sheets_.push_back(std::move(sheet));
+}
+
+void Preview::add_rows(const View& view, std::uint32_t tensor, const Dims& shape,
+                       const std::vector<std::size_t>& others, std::int64_t count,
+                       const std::optional<ColourSteps>& colours, const std::string& prefix) {
+  if (colours) colours_ = PngColours::full;
+  for (std::int64_t i = 0; i < count && std::ssize(rows_) < kMaxRows; ++i) {
+    Element element = shape.size() >= 3 ? element_of(view, tensor, shape, others, i) : Element{};
+    if (!prefix.empty())
+      element.label = prefix + (element.label.empty() ? "" : ", ") + element.label;
+    rows_.push_back({tensor, std::move(element.label), height_, element.first, colours});
+    if (!rows_.back().label.empty()) height_ += Canvas::kLineHeight;
+    // Beside the scale stand its two ends.
+    height_ += std::max(sheets_.back().height(), 2 * Canvas::kLineHeight) + kGap;
+  }
 }
 
 Canvas Preview::draw(const std::vector<std::span<const std::byte>>& tensors,
@@ -280,42 +338,56 @@ void Preview::draw_captions(Canvas& canvas, const Sheet& sheet,
   }
 }
 
+template <class PixelOf>
+void Preview::draw_maps(Canvas& canvas, const Sheet& sheet, std::int64_t top,
+                        PixelOf pixel_of) const {
+  const std::int64_t across = sheet.across(), down = sheet.down();
+  std::size_t at = 0;
+  for (std::int64_t map = 0; map < sheet.maps; ++map)
+    for (std::int64_t y = 0; y < down; ++y)
+      for (std::int64_t x = 0; x < across; ++x, ++at)
+        canvas.fill(kMargin + map * (sheet.width() + kGap) + x * sheet.enlarge,
+                    top + (sheet.upside_down ? down - 1 - y : y) * sheet.enlarge, sheet.enlarge,
+                    sheet.enlarge, pixel_of(at));
+}
+
+void Preview::draw_colours(Canvas& canvas, const Row& row, std::int64_t top,
+                           std::span<const std::byte> values) const {
+  const Sheet& sheet = sheets_[row.tensor];
+  std::array<PixelMeans, 3> bands;
+  for (std::size_t c = 0; c < bands.size(); ++c)
+    bands[c] = pixel_means(sheet, row.first + (*row.colours)[c], values);
+  const ColourStretch stretch =
+      sheet.holds_bytes ? ColourStretch{0, 255} : ColourStretch::of(bands);
+  draw_maps(canvas, sheet, top, [&](std::size_t at) {
+    // Of bytes, what equals the fill value, 0 as a rule, is missing: black.
+    const bool is_missing =
+        !sheet.holds_bytes && std::all_of(bands.begin(), bands.end(), [&](const PixelMeans& band) {
+          return std::isnan(band.values[at]);
+        });
+    return is_missing ? kMissing
+                      : stretched_colour(stretch.part(bands[0].values[at]),
+                                         stretch.part(bands[1].values[at]),
+                                         stretch.part(bands[2].values[at]));
+  });
+  if (sheet.holds_bytes) return;
+  const std::int64_t left = kMargin + sheet.maps * (sheet.width() + kGap);
+  canvas.write(left, top, fmt::format("{:.5g}", stretch.high), kInk);
+  canvas.write(left, top + std::max(sheet.height() - Canvas::kLineHeight, Canvas::kLineHeight),
+               fmt::format("{:.5g}", stretch.low), kInk);
+}
+
 void Preview::draw_row(Canvas& canvas, const Row& row, std::span<const std::byte> values) const {
   const Sheet& sheet = sheets_[row.tensor];
-  const std::int64_t across = sheet.across(), down = sheet.down();
   std::int64_t top = row.y;
   if (!row.label.empty()) {
     canvas.write(kMargin, top, row.label, kInk);
     top += Canvas::kLineHeight;
   }
-  const auto draw_maps = [&](const auto& pixel) {
-    std::size_t at = 0;
-    for (std::int64_t map = 0; map < sheet.maps; ++map)
-      for (std::int64_t y = 0; y < down; ++y)
-        for (std::int64_t x = 0; x < across; ++x, ++at)
-          canvas.fill(kMargin + map * (sheet.width() + kGap) + x * sheet.enlarge,
-                      top + (sheet.upside_down ? down - 1 - y : y) * sheet.enlarge, sheet.enlarge,
-                      sheet.enlarge, pixel(at));
-  };
-  if (sheet.colour_step > 0) {
-    std::array<PixelMeans, 3> parts;
-    for (std::size_t c = 0; c < 3; ++c)
-      parts[c] =
-          pixel_means(sheet, row.first + static_cast<std::int64_t>(c) * sheet.colour_step, values);
-    draw_maps([&](std::size_t at) {
-      const auto part = [&](std::size_t c) {  // what equals the fill value, 0 as a rule, is missing
-        const double value = parts[c].values[at];
-        return std::isnan(value)
-                   ? 0u
-                   : static_cast<unsigned>(std::lround(std::clamp(value, 0.0, 255.0)));
-      };
-      return true_colour(part(0), part(1), part(2));
-    });
-    return;
-  }
+  if (row.colours) return draw_colours(canvas, row, top, values);
   const PixelMeans means = pixel_means(sheet, row.first, values);
   const ColourScale scale(means);
-  draw_maps([&](std::size_t at) { return scale.colour(means.values[at]); });
+  draw_maps(canvas, sheet, top, [&](std::size_t at) { return scale.colour(means.values[at]); });
 
   std::int64_t left = kMargin + sheet.maps * (sheet.width() + kGap);
   const std::int64_t height = std::max(sheet.height(), 2 * Canvas::kLineHeight);

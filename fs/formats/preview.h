@@ -4,10 +4,13 @@
 // Two dimensions of a tensor are a map (picture_axes.h says which); every element of the other
 // dimensions is a row of the sheet, which has the map of each of the first samples, on one colour
 // scale, and the scale. Values on both sides of zero have a scale around zero. Red, green and blue
-// of pictures are shown as such. A tensor with one dimension besides the samples is one picture of
+// of pictures are shown as such; other tensors with bands of these names have rows in true colours
+// before those of the bands. A tensor with one dimension besides the samples is one picture of
 // samples by values.
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,17 +49,21 @@ class Preview {
   Canvas draw(const std::vector<std::span<const std::byte>>& tensors,
               const std::vector<std::string>& captions = {}) const;
 
+  /// Elements from the first of a row to those of red, green and blue.
+  using ColourSteps = std::array<std::int64_t, 3>;
+
   /// Maps of the same channel, side by side.
   struct Row {
     std::uint32_t tensor = 0;
     std::string label;
     std::int64_t y = 0;
-    std::int64_t first = 0;  // element that the first map begins with
+    std::int64_t first = 0;              // element that the first map begins with
+    std::optional<ColourSteps> colours;  // nullopt: values on a scale
   };
   struct Sheet : MapGrid {
     std::string title;
     std::int64_t y = 0;
-    std::int64_t colour_step = 0;  // from red to green, in elements; 0: no colours of its own
+    bool holds_bytes = false;      // colours are values from 0 to 255, else they are stretched
     std::int64_t enlarge = 1;      // pixels of an element, either way
     bool upside_down = false;      // the first line is the southernmost
     std::int64_t captions_y = -1;  // of the line that names the samples; -1: none
@@ -69,7 +76,14 @@ class Preview {
 
  private:
   void add(const View& view, std::uint32_t tensor, const Dims& shape);
+  void add_rows(const View& view, std::uint32_t tensor, const Dims& shape,
+                const std::vector<std::size_t>& others, std::int64_t count,
+                const std::optional<ColourSteps>& colours, const std::string& prefix);
   void draw_row(Canvas& canvas, const Row& row, std::span<const std::byte> values) const;
+  template <class PixelOf>
+  void draw_maps(Canvas& canvas, const Sheet& sheet, std::int64_t top, PixelOf pixel_of) const;
+  void draw_colours(Canvas& canvas, const Row& row, std::int64_t top,
+                    std::span<const std::byte> values) const;
   void draw_captions(Canvas& canvas, const Sheet& sheet,
                      const std::vector<std::string>& captions) const;
 

@@ -1,13 +1,15 @@
 """batchfs show: the page against xarray and zarr-python, its limits, and what a hostile store may put in it."""
 
 import base64
-import html
 import html.parser
 import io
 import json
+import pathlib
 import re
 import shutil
 import subprocess
+import sys
+import time
 import zlib
 
 import numpy as np
@@ -56,7 +58,7 @@ def show(good, *arguments):
 
 
 def png_pixels(url):
-    """Indexes of the palette, by an independent reader of the format's few parts."""
+    """Indexes of the palette, or red, green and blue, by an independent reader of the format's few parts."""
     data = base64.b64decode(url.removeprefix("data:image/png;base64,"), validate=True)
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     parts, at = {}, 8
@@ -66,9 +68,10 @@ def png_pixels(url):
         assert zlib.crc32(data[at + 4:at + 8 + size]) == int.from_bytes(data[at + 8 + size:at + 12 + size], "big")
         at += 12 + size
     width, height = (int.from_bytes(parts[b"IHDR"][i:i + 4], "big") for i in (0, 4))
-    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    colours = {3: 1, 2: 3}[parts[b"IHDR"][9]]
+    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, width * colours + 1)
     assert (rows[:, 0] == 0).all()
-    return rows[:, 1:]
+    return rows[:, 1:] if colours == 1 else rows[:, 1:].reshape(height, width, 3)
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +161,94 @@ def test_structures_show_their_fields(good, tmp_path):
     zarr.save_array(tmp_path / "a.zarr", values, zarr_format=2)
     page = show(good, tmp_path / "a.zarr")
     assert "values.u" in page.text and "values.v" in page.text
+
+
+# ---- true colours ----
+
+
+def in_colours(page):
+    """Pictures in true colours: pixels by what they are called."""
+    return {a["aria-label"]: png_pixels(image["href"]) for a, image in zip(
+        [a for a in page.all("svg") if a.get("class") == "map"], page.all("image"), strict=True)
+        if png_pixels(image["href"]).ndim == 3}
+
+
+def stretched(bands):
+    """Bytes, after the lowest and the highest 2 % of all values."""
+    values = np.sort(bands[np.isfinite(bands)])
+    low, high = (values[int(part * (values.size - 1))] for part in (0.02, 0.98))
+    return np.nan_to_num((bands - low) / (high - low)).clip(0, 1) * 255
+
+
+def test_bands_of_sentinel_2_are_a_picture_in_true_colours(good, tmp_path):
+    random = np.random.default_rng(4)
+    bands = {name: random.integers(1000 * k, 1000 * k + 3000, (60, 50)).astype("f4") for k, name in enumerate(["b02", "b03", "b04", "b08"])}
+    for values in bands.values():
+        values[:7, :9] = np.nan
+    data = xr.Dataset({name: (("y", "x"), values) for name, values in bands.items()})
+    data.to_zarr(tmp_path / "a.zarr", group="r10m", encoding={name: {"dtype": "u2", "_FillValue": 65535} for name in bands})
+    page = show(good, tmp_path / "a.zarr")
+    ((label, pixels),) = in_colours(page).items()
+    assert label.startswith("Picture of r10m: red b04, green b03, blue b02: ")
+    expected = stretched(np.stack([bands[name] for name in ("b04", "b03", "b02")], axis=-1).astype("f8"))
+    inside = ~np.isnan(bands["b02"])
+    assert np.abs(pixels[inside] - expected[inside]).max() <= 1
+    assert (pixels[~inside] == 160).all()
+    assert len(page.all("image")) == 5
+
+
+def test_images_of_bytes_are_shown_as_they_are(good, tmp_path):
+    image = np.random.default_rng(5).integers(0, 256, (2, 40, 30, 3)).astype("u1")
+    zarr.create_array(tmp_path / "a.zarr", data=image, dimension_names=["n", "y", "x", "c"])
+    ((_, pixels),) = in_colours(show(good, tmp_path / "a.zarr")).items()
+    assert (pixels == image[1]).all()
+
+
+def test_labels_of_bands_are_their_names(good, tmp_path):
+    values = np.random.default_rng(6).normal(size=(4, 30, 20))
+    xr.Dataset({"sr": (("band", "y", "x"), values)}, {"band": ["nir", "blue", "green", "red"]}).to_zarr(tmp_path / "a.zarr")
+    ((label, pixels),) = in_colours(show(good, tmp_path / "a.zarr")).items()
+    assert "red red, green green, blue blue" in label
+    assert np.abs(pixels - stretched(np.moveaxis(values[[3, 2, 1]], 0, -1))).max() <= 1
+
+
+def test_channels_of_ome_zarr_have_their_colours(good, tmp_path):
+    random = np.random.default_rng(7)
+    image = random.integers(0, 5000, (3, 300, 280)).astype("u2")
+    root = zarr.create_group(tmp_path / "a.zarr", zarr_format=2)
+    root.create_array("0", data=image, chunks=(1, 100, 100))
+    root.create_array("1", data=image[:, ::2, ::2], chunks=(1, 100, 100))
+    channels = [{"label": "DNA", "color": "0000FF", "window": {"start": 100, "end": 4000}},
+                {"label": "off", "color": "00FF00", "active": False, "window": {"start": 0, "end": 1}},
+                {"label": "<Actin>", "color": "FF8000", "window": {"start": 0, "end": 3000}}]
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    datasets = [{"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1, 2 ** k, 2 ** k]}]} for k in (0, 1)]
+    root.attrs.update({"multiscales": [{"version": "0.4", "axes": axes, "datasets": datasets}], "omero": {"channels": channels}})
+    ((label, pixels),) = in_colours(show(good, tmp_path / "a.zarr")).items()
+    assert label == "Picture of 0: DNA (#0000FF) 100 to 4000, <Actin> (#FF8000) 0 to 3000"
+    dna, actin = ((image[0] - 100.0) / 3900).clip(0, 1), (image[2] / 3000).clip(0, 1)
+    expected = np.stack([actin, actin * 128 / 255, dna], axis=-1).clip(0, 1) * 255
+    assert np.abs(pixels - expected).max() <= 1
+    # Without colours that can be used there is no such picture.
+    for wrong in ({"color": "red"}, {"color": "GG0000"}, {}, {"color": 5}):
+        root.attrs["omero"] = {"channels": [{"label": "a", **wrong}] * 3}
+        assert in_colours(show(good, tmp_path / "a.zarr")) == {}
+
+
+def test_a_batch_has_a_row_in_true_colours(good, tmp_path):
+    values = np.random.default_rng(8).normal(size=(3, 32, 24)).astype("f4")
+    root = zarr.create_group(tmp_path / "a.zarr")
+    for name, band in zip(("red", "green", "blue"), values, strict=True):
+        root.create_array(name, data=band, chunks=(32, 24), dimension_names=["y", "x"])
+    (tmp_path / "v.json").write_text(json.dumps({"window": {"y": 32, "x": 24}, "batch": 1, "tensors": {
+        "image": {"variables": ["red", "green", "blue"], "stack": "band"}}}))
+    page = show(good, tmp_path / "a.zarr", "--view", tmp_path / "v.json")
+    (sheet,) = [png_pixels(a["src"]) for a in page.all("img")]
+    expected = stretched(np.moveaxis(values, 0, -1).astype("f8"))
+    enlarge = 192 // 32
+    found = [(y, x) for y in range(60) for x in range(20)
+             if np.abs(sheet[y:y + 192:enlarge, x:x + 144:enlarge].astype("f8") - expected).max() <= 1]
+    assert found, "the picture of the band is on the sheet"
 
 
 # ---- limits ----
@@ -293,20 +384,106 @@ def test_a_file_is_written_whole_or_not_at_all(good, fails, earth, tmp_path):
 # ---- a browser ----
 
 
-def chromium(page, *options):
-    program = shutil.which("chromium")
-    if program is None:
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from browser import Browser
+
+# Of what has the focus: what it is, whether it is seen, and whether it is marked.
+FOCUSED = """(() => {
+  const at = document.activeElement, box = at.getBoundingClientRect(), style = getComputedStyle(at);
+  return {tag: at.tagName, href: at.getAttribute("href"), name: at.getAttribute("aria-label") || at.textContent.trim(),
+          seen: box.width > 0 && box.height > 0 && box.top < innerHeight && box.bottom > 0,
+          marked: style.outlineStyle != "none" && parseFloat(style.outlineWidth) > 0};
+})()"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if Browser.program is None:
         pytest.skip("chromium is not installed")
-    return subprocess.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", *options,
-                           page.as_uri()], capture_output=True, check=True, timeout=60)
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def page(good, earth, view, tmp_path_factory):
+    page = tmp_path_factory.mktemp("page") / "page.html"
+    good("show", earth, "--view", view, "-o", page)
+    return page
 
 
 @pytest.mark.long
-def test_a_browser_reads_it_without_errors(good, earth, view, tmp_path):
-    page = tmp_path / "page.html"
-    good("show", earth, "--view", view, "-o", page)
-    done = chromium(page, "--dump-dom")
-    assert b"CONSOLE" not in done.stderr, done.stderr
-    shown = done.stdout.decode()
-    assert shown.count("<h3") == page.read_text().count("<h3")
-    assert html.escape("2 batches of 3 samples") in shown
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_browser_shows_it_without_errors(browser, page, width, dark):
+    browser.open(page, width, dark=dark)
+    assert browser.messages == []
+    assert browser.value("document.querySelectorAll('h3').length") == page.read_text().count("<h3")
+    assert "2 batches of 3 samples" in browser.value("document.body.innerText")
+    # Nothing but tables is wider than the window, and every picture is drawn.
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    assert browser.value("[...document.images].every(image => image.naturalWidth > 0)")
+    assert browser.value("""[...document.querySelectorAll("svg text")].filter(text => {
+      const box = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
+      return box.left < all.left - 1 || box.right > all.right + 1; }).map(text => text.textContent)""") == []
+    back = browser.value("getComputedStyle(document.body).backgroundColor")
+    assert back == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
+    assert len(browser.picture()) > 20_000
+
+
+@pytest.mark.long
+def test_it_is_used_by_the_keyboard(browser, page):
+    browser.open(page, 400)
+    seen = []
+    for _ in range(200):
+        browser.press("Tab")
+        focused = browser.value(FOCUSED)
+        if focused["tag"] == "BODY" or (seen and focused == seen[0]):
+            break
+        assert focused["seen"] and focused["marked"] and focused["name"], focused
+        seen.append(focused)
+    links = browser.value("document.querySelectorAll('a').length")
+    assert [at["tag"] for at in seen].count("A") == links > 3
+    assert [at["tag"] for at in seen].count("SUMMARY") == browser.value("document.querySelectorAll('summary').length") > 1
+    wide = browser.value("[...document.querySelectorAll('.wide')].filter(at => at.scrollWidth > at.clientWidth).length")
+    assert [at["tag"] for at in seen].count("DIV") >= wide >= 1, "what is cut off can be scrolled"
+
+    def go_to(tag):
+        browser.open(page, 400)
+        for _ in range(200):
+            browser.press("Tab")
+            if browser.value("document.activeElement.tagName") == tag:
+                return
+        raise AssertionError(tag)
+
+    go_to("A")
+    browser.press("Enter")
+    assert browser.value("location.hash") == "#arrays"
+    go_to("SUMMARY")
+    for key in ("Enter", "Space"):
+        before = browser.value("document.activeElement.parentElement.open")
+        browser.press(key)
+        assert browser.value("document.activeElement.parentElement.open") != before
+    go_to("DIV")
+    before = browser.value("document.activeElement.scrollLeft")
+    for _ in range(3):
+        browser.press("ArrowRight")
+    until = time.monotonic() + 10
+    while browser.value("document.activeElement.scrollLeft") == before and time.monotonic() < until:
+        time.sleep(0.05)
+    assert browser.value("document.activeElement.scrollLeft") > before
+
+
+@pytest.mark.long
+def test_it_is_printed_light_and_whole(browser, page, tmp_path):
+    browser.open(page, 1280, dark=True)
+    (tmp_path / "page.pdf").write_bytes(browser.printed())
+    for tool in ("pdftotext", "pdftoppm"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed (poppler-utils)")
+    text = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], capture_output=True, text=True, check=True).stdout
+    for words in ("Groups and arrays", "air temperature", "2 batches of 3 samples", "Missing"):
+        assert words in text, words
+    subprocess.run(["pdftoppm", "-r", "30", "-gray", tmp_path / "page.pdf", tmp_path / "p"], check=True)
+    for sheet in tmp_path.glob("p-*.pgm"):
+        pixels = np.frombuffer(sheet.read_bytes().split(b"\n", 3)[3], np.uint8)
+        assert np.median(pixels) == 255, "paper is white"

@@ -188,24 +188,81 @@ if __name__ == "__main__":
     accelerator.save_state("state")
     accelerator.wait_for_everyone()
     accelerator.load_state("state")
-    refused = ""
-    if accelerator.is_main_process:
-        from accelerate.data_loader import IterableDatasetShard
-        try:
-            list(IterableDatasetShard(data, batch_size=1, num_processes=2, process_index=0))
-        except batchfs.InvalidArgument as error:
-            refused = str(error)
-    show([accelerator.process_index, found, refused])
+    from accelerate.data_loader import IterableDatasetShard
+    data.set_epoch(0)
+    shard = IterableDatasetShard(data, batch_size=1, num_processes=2, process_index=accelerator.process_index)
+    show([accelerator.process_index, found, [float(batch["t"].mean()) for batch in shard]])
 """
 
 
-def test_accelerate_leaves_a_loader_as_it_is_and_another_is_refused(store, view_file, tmp_path):
+def test_accelerate_leaves_a_loader_as_it_is(store, view_file, tmp_path):
     pytest.importorskip("torch"), pytest.importorskip("accelerate")
     shown = run_script(tmp_path, ACCELERATE, store, view_file, processes=2, environment={"CUDA_VISIBLE_DEVICES": ""})  # it may have one GPU
-    found = {rank: (values, refused) for rank, values, refused in shown}
+    assert sorted(rank for rank, *_ in shown) == [0, 1]
     expected = means(store, 0)
-    assert np.allclose(found[0][0], expected[0::2], rtol=1e-6) and np.allclose(found[1][0], expected[1::2], rtol=1e-6)
-    assert "batchfs.torch.loader" in found[0][1]
+    for rank, values, of_a_shard in shown:
+        assert np.allclose(values, expected[rank::2], rtol=1e-6)
+        assert np.allclose(of_a_shard, expected[rank::2], rtol=1e-6)
+
+
+OWN_LOADER = """
+import sys, warnings
+import batchfs.torch
+from accelerate import Accelerator
+from torch.utils.data import DataLoader
+
+if __name__ == "__main__":
+    workers, start, persistent = int(sys.argv[3]), sys.argv[4] or None, sys.argv[5] == "True"
+    accelerator = Accelerator(cpu=True)
+    data = batchfs.torch.BatchDataset(sys.argv[1], sys.argv[2])
+    loader = DataLoader(data, batch_size=None, num_workers=workers, multiprocessing_context=start, persistent_workers=persistent)
+    loader = accelerator.prepare(loader)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = [[float(batch["t"].mean()) for batch in loader] for _ in range(2)]
+    said = sum("batchfs.torch.loader(dataset)" in str(warning.message) for warning in said)
+    accelerator.end_training()
+    show([accelerator.process_index, len(loader), found, said])
+"""
+
+
+@pytest.mark.parametrize(("workers", "start", "persistent"), [(0, "", False), (2, "fork", False), (2, "spawn", True)])
+def test_accelerate_takes_a_data_loader_of_ones_own(store, view_file, tmp_path, workers, start, persistent):
+    pytest.importorskip("torch"), pytest.importorskip("accelerate")
+    shown = run_script(tmp_path, OWN_LOADER, store, view_file, workers, start, persistent, processes=2,
+                       environment={"CUDA_VISIBLE_DEVICES": ""})
+    assert sorted(rank for rank, *_ in shown) == [0, 1]
+    for rank, length, found, said in shown:
+        expected = [means(store, epoch)[rank::2] for epoch in range(2)]
+        assert length == len(expected[0]) and said >= 1
+        assert np.allclose(found, expected, rtol=1e-6), (rank, found, expected)
+
+
+FULL_SHM = """
+import sys
+import batchfs, batchfs.torch
+
+for kind in (batchfs.torch.BatchDataset, batchfs.torch.BatchMap):
+    try:
+        kind(sys.argv[1], sys.argv[2])
+    except batchfs.NoMemory as error:
+        show(str(error))
+"""
+
+
+def test_no_space_in_dev_shm(store, view_file, tmp_path):
+    pytest.importorskip("torch")
+    if os.geteuid() != 0:
+        pytest.skip("only root has a /dev/shm of its own")
+    file = tmp_path / "script.py"
+    file.write_text(SHOW + FULL_SHM)
+    full = 'mount -t tmpfs -o size=4k none /dev/shm && head -c 4096 /dev/zero > /dev/shm/full; exec "$@"'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", full, "sh", sys.executable, file, store, view_file],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    for line in done.stdout.splitlines():
+        assert "/dev/shm" in line and "--shm-size=1g" in line
 
 
 LIGHTNING = """

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import json
 import os
 import pathlib
 import pty
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 from opened_stores import VIEW, servers
 from opened_stores import field, runtime, view_file  # noqa: F401 (fixtures)
@@ -160,6 +162,43 @@ def test_no_credentials(tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with refusing() as endpoint, pytest.raises(batchfs.Error, match="without credentials; set AWS_ACCESS_KEY_ID"):
         batchfs.open("s3://bucket/x.zarr", view=VIEW, region="us-east-1", endpoint=endpoint, retries=0)
+
+
+# A /dev of its own: no /dev/fuse, and a /dev/shm in which nothing has room.
+POOR_DEV = """set -e
+mkdir "$1/dev"
+mount -t tmpfs none "$1/dev"
+for node in null zero full random urandom; do touch "$1/dev/$node"; mount --bind "/dev/$node" "$1/dev/$node"; done
+mkdir "$1/dev/shm"
+mount -t tmpfs -o size=4k none "$1/dev/shm"
+mount --move "$1/dev" /dev
+head -c 4096 /dev/zero > /dev/shm/full
+shift
+exec "$@"
+"""
+
+
+def test_without_fuse_and_with_a_full_dev_shm(field, tmp_path):
+    """Neither is needed: batches are in memory files of their own."""
+    if os.geteuid() != 0:
+        pytest.skip("only root has a /dev of its own")
+    text = "import json, os, sys, batchfs\nassert not os.path.exists('/dev/fuse')\n" \
+           "try:\n    open('/dev/shm/more', 'wb').write(bytes(4096))\n" \
+           "except OSError as error:\n    assert error.errno == 28\n" \
+           "with batchfs.open(sys.argv[1], view=json.loads(sys.argv[2])) as data:\n" \
+           "    print(json.dumps(float(sum(batch['field'].numpy().sum(dtype='f8') for batch in data))))"
+
+    def run(*command):
+        return subprocess.run(["unshare", "--mount", "sh", "-c", POOR_DEV, "sh", tmp_path, *command], capture_output=True,
+                              text=True, check=False)
+
+    done = run(sys.executable, "-c", text, field[0], json.dumps(VIEW))
+    assert done.returncode == 0, done.stderr
+    assert np.isclose(float(done.stdout), field[1].sum(dtype="f8"))
+    (tmp_path / "mnt").mkdir()
+    (tmp_path / "dev").rmdir()
+    done = run(PROGRAM, "mount", field[0], tmp_path / "mnt")
+    assert done.returncode == 1 and "nothing can be mounted without /dev/fuse; `batchfs doctor` says how" in done.stderr
 
 
 def test_no_directory_for_the_socket(field, monkeypatch, runtime):

@@ -74,6 +74,22 @@ void add_variables(ShowPage& page, const ShowOptions& options, Engine& engine) {
   Progress progress("Reading");
   std::uint64_t left = options.read;
   std::size_t picture_bytes = 0;
+  const auto limits = [&] {
+    SampleLimits found;
+    found.bytes = std::min({found.bytes, left, page.opened->budget / kPart});
+    return found;
+  };
+  const auto labels_of = [&](const InspectedArray& array, const std::string& dim) {
+    return reader.labels_of(array, dim);
+  };
+  if (options.pictures > 0)
+    for (const ColourSet& set : colour_sets(*page.opened->hierarchy, *page.arrays, labels_of)) {
+      if (left == 0) break;
+      ShownVariable shown = reader.look_at(set, limits());
+      left -= std::min(left, shown.bytes);
+      picture_bytes += shown.png.size() + shown.coast.size();
+      page.colours.push_back(std::move(shown));
+    }
   const auto most = std::min(all.size(), static_cast<std::size_t>(options.pictures));
   for (std::size_t i = 0; i < all.size(); ++i) {
     progress.show(static_cast<std::int64_t>(std::min(i, most)), static_cast<std::int64_t>(most));
@@ -82,9 +98,7 @@ void add_variables(ShowPage& page, const ShowOptions& options, Engine& engine) {
       page.left_out.push_back(join_path(parent_group(next.array->metadata->path), next.name));
       continue;
     }
-    SampleLimits limits;
-    limits.bytes = std::min({limits.bytes, left, page.opened->budget / kPart});
-    ShownVariable shown = reader.look_at(*next.array, next.name, limits);
+    ShownVariable shown = reader.look_at(*next.array, next.name, limits());
     shown.presence = chunk_presence(*page.opened->store, *next.array->metadata, presence);
     left -= std::min(left, shown.bytes);
     picture_bytes += shown.png.size() + shown.coast.size();

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kReportStyle = R"(
 :root { --wait: #d1495b; --use: #7fb685; --idle: #b9c2cb; --fetch: #3d7ea6; --decode: #e0a030; }
-@media (prefers-color-scheme: dark) { :root { --idle: #4b5661; } }
+@media screen and (prefers-color-scheme: dark) { :root { --idle: #4b5661; } }
 tr.idle td { color: var(--soft); } svg { min-width: 600px; max-width: 960px; }
 .wait { fill: var(--wait); } .use { fill: var(--use); } .idle { fill: var(--idle); } .fetch { fill: var(--fetch); } .decode { fill: var(--decode); }
 .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 0; } .key + span { margin-right: 1.2em; }

@@ -59,6 +59,16 @@ std::vector<double> ticks_between(double from, double to, int most) {
 
 std::string tick_text(double value) { return fmt::format("{:.6g}", value); }
 
+std::string count_tick_text(double count) {
+  constexpr double kExact = 1e4, kThousand = 1e3;
+  constexpr std::array<const char*, 3> kUnits{"k", "M", "G"};
+  if (count < kExact) return tick_text(count);
+  std::size_t unit = 0;
+  for (count /= kThousand; count >= kThousand && unit + 1 < kUnits.size(); ++unit)
+    count /= kThousand;
+  return fmt::format("{:.4g}{}", count, kUnits[unit]);
+}
+
 std::string byte_tick_text(double bytes) {
   const std::size_t unit = unit_of(bytes);
   return bytes > 0 ? fmt::format("{:.4g} {}", bytes / std::pow(1024, static_cast<double>(unit)),

@@ -19,8 +19,11 @@ std::vector<double> byte_ticks_to(double largest, int most);
 /// Multiples of a round step from `from` to `to`.
 std::vector<double> ticks_between(double from, double to, int most);
 
-/// "0", "0.5", "20 MB".
+/// "0", "0.5".
 std::string tick_text(double value);
+/// "5000", "20k", "2.5M".
+std::string count_tick_text(double count);
+/// "20 MB".
 std::string byte_tick_text(double bytes);
 
 }  // namespace batchfs

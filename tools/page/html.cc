@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kCommonStyle = R"(
 :root { color-scheme: light dark; --text: #1d2733; --back: #fff; --soft: #5d6874; --line: #d5dbe1; }
-@media (prefers-color-scheme: dark) { :root { --text: #e4e8ec; --back: #14181d; --soft: #93a0ad; --line: #333c46; } }
+@media screen and (prefers-color-scheme: dark) { :root { --text: #e4e8ec; --back: #14181d; --soft: #93a0ad; --line: #333c46; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1080px; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 1.8em 0 .3em; }
 p.of { color: var(--soft); margin-top: .2em; } li { margin: .4em 0; }
@@ -21,7 +21,7 @@ table { border-collapse: collapse; } td, th { padding: .2em .9em .2em 0; text-al
 td.n, th.n { text-align: right; white-space: nowrap; } h1, p.of { overflow-wrap: anywhere; }
 .wide { overflow-x: auto; } svg { width: 100%; height: auto; display: block; }
 svg text { fill: var(--soft); font-size: 12px; } .axis { stroke: var(--line); }
-@media print { body { max-width: none; margin: 0; } h2 { break-after: avoid; } .wide { overflow: visible; break-inside: avoid; } }
+@media print { :root { color-scheme: light; } body { max-width: none; margin: 0; } h2 { break-after: avoid; } .wide { overflow: visible; break-inside: avoid; } }
 )";
 
 }  // namespace

@@ -204,7 +204,7 @@ std::string left_out_part(const std::vector<std::string>& paths) {
 
 constexpr const char* kShowStyle = R"(
 nav ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2em 1.2em; margin: .8em 0; } nav li { margin: 0; }
-a { color: #0b63a5; } @media (prefers-color-scheme: dark) { a { color: #7cbcf0; } }
+a { color: #0b63a5; } @media screen and (prefers-color-scheme: dark) { a { color: #7cbcf0; } }
 a:focus-visible, summary:focus-visible, .wide:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
 details.group > summary h3 { display: inline; margin: 0; } details { margin: .5em 0; } summary { cursor: pointer; overflow-wrap: anywhere; }
 table.arrays { min-width: 62em; } span.of { color: var(--soft); } table.arrays td, table.arrays th { overflow-wrap: normal; font-size: .92em; vertical-align: top; max-width: 22em; }
@@ -218,6 +218,8 @@ std::string show_page(const ShowPage& page) {
   Links links;
   CoastSymbols coasts;
   std::string sections;
+  for (std::size_t i = 0; i < page.colours.size(); ++i)
+    sections += colours_section(page.colours[i], fmt::format("colours{}", i + 1), coasts);
   for (std::size_t i = 0; i < page.variables.size(); ++i) {
     const ShownVariable& variable = page.variables[i];
     const std::string id = fmt::format("variable{}", i + 1);

@@ -22,6 +22,7 @@ struct ShowPage {
   std::string made;  // when
   const OpenedStore* opened = nullptr;
   const std::vector<InspectedArray>* arrays = nullptr;
+  std::vector<ShownVariable> colours;  // pictures of several bands
   std::vector<ShownVariable> variables;
   std::vector<ShownView> views;
   std::vector<std::string> left_out;  // paths of variables without a section

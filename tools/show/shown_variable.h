@@ -11,6 +11,7 @@
 #include "engine/dataset/dataset.h"
 #include "tools/inspect/inspected_array.h"
 #include "tools/show/chunk_presence.h"
+#include "tools/show/colour_sets.h"
 #include "tools/show/variable_sample.h"
 
 namespace batchfs {
@@ -29,13 +30,13 @@ struct ShownVariable {
   std::int64_t chunks = 0;
   std::uint64_t bytes = 0;  // decoded, of the chunks that were read
   SampleSummary summary;
-  std::optional<ColourScale> scale;  // of the picture
+  std::optional<ColourScale> scale;  // of the picture; nullopt: true colours
   std::vector<std::byte> png;        // empty: there is no picture
   std::int64_t across = 0, down = 0;
   ShownAxis lines, columns;
   std::string coast;  // as coast_path(), for picture_size()
   ChunkPresence presence;
-  const InspectedArray* array = nullptr;
+  const InspectedArray* array = nullptr;  // null: several, see `title`
 };
 
 /// Width and height of a picture on the page, in user units: neither too flat nor too high.
@@ -51,13 +52,17 @@ class VariableReader {
   /// `name`: of the array, or of a field of it. Errors become `why_not`. Sets no presence.
   ShownVariable look_at(const InspectedArray& array, const std::string& name,
                         const SampleLimits& limits);
+  /// A picture in true colours, without summary; `title` names the bands and their ranges.
+  ShownVariable look_at(const ColourSet& set, const SampleLimits& limits);
+  /// As LabelsOf.
+  std::vector<std::string> labels_of(const InspectedArray& array, const std::string& dim);
 
  private:
   using Index = Dataset::Index;
+  struct Part;
   std::shared_ptr<const Dataset> coordinates_of(const std::string& group,
                                                 const std::vector<std::string>& dims);
-  void draw(ShownVariable& shown, const Variable& variable, const Dataset& coordinates,
-            const VariableSample& sample) const;
+  Part read(const ColourPart& part, const SampleLimits& limits);
 
   const OpenedStore& opened_;
   Engine& engine_;

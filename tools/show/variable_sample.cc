@@ -41,7 +41,7 @@ void check_readable(const Variable& variable) {
 Box moved(const Variable& variable, const SamplePlan& plan, bool last) {
   Box box = plan.box;
   for (std::size_t d = 0; d < box.shape.size(); ++d)
-    if (plan.plane && d != plan.plane->lines && d != plan.plane->columns)
+    if (plan.plane && d != plan.plane->lines && d != plan.plane->columns && plan.held != d)
       box.start[d] = last ? variable.shape[d] - 1 : 0;
   return box;
 }

@@ -26,6 +26,7 @@ struct SamplePlan {
   std::int64_t chunks = 0;         // that the box touches
   std::uint64_t bytes = 0;         // decoded, of these chunks
   bool is_whole_plane = true;
+  std::optional<std::size_t> held;  // a dimension whose position is chosen, and stays
 };
 
 /// At the middle of the dimensions that are not shown. `facts`: of each dimension. Throws

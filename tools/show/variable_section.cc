@@ -54,9 +54,11 @@ std::string ends_text(const ShownAxis& axis, const char* from, const char* to) {
 std::string map_figure(const ShownVariable& variable, CoastSymbols& coasts) {
   const auto [width, height] = picture_size(variable.across, variable.down);
   const std::string name = fmt::format(
-      "{} of {}{}: values from {} to {}", variable.coast.empty() ? "Picture" : "Map", variable.path,
-      variable.position.empty() ? "" : " at " + variable.position, value_text(variable.summary.min),
-      with_units(value_text(variable.summary.max), variable.units));
+      "{} of {}{}: {}", variable.coast.empty() ? "Picture" : "Map", variable.path,
+      variable.position.empty() ? "" : " at " + variable.position,
+      variable.scale ? fmt::format("values from {} to {}", value_text(variable.summary.min),
+                                   with_units(value_text(variable.summary.max), variable.units))
+                     : variable.title);
   std::string inside = fmt::format(
       "<image width=\"{0:.0f}\" height=\"{1:.0f}\" preserveAspectRatio=\"none\" href=\"{2}\"{3}/>",
       width, height, png_url(variable.png),
@@ -69,7 +71,7 @@ std::string map_figure(const ShownVariable& variable, CoastSymbols& coasts) {
       "<figure><svg class=\"map\" viewBox=\"0 0 {:.0f} {:.0f}\" style=\"max-width: {:.0f}px\" "
       "role=\"img\" aria-label=\"{}\">{}</svg>\n",
       width, height, width, html_cut(name, kMaxShownText), inside);
-  figure += colour_bar(*variable.scale, variable.units);
+  if (variable.scale) figure += colour_bar(*variable.scale, variable.units);
   std::string caption = with_units(variable.position, "");
   if (!variable.region.empty()) caption += (caption.empty() ? "" : "; ") + variable.region;
   caption += (caption.empty() ? "" : "; ") + ends_text(variable.lines, "top", "bottom") + "; " +
@@ -139,6 +141,16 @@ std::string chunks_part(const ShownVariable& variable) {
                                 array.sharded);
 }
 
+/// The beginning of a section, with its heading.
+std::string section_begin(const std::string& id, const std::string& heading) {
+  return fmt::format("<section id=\"{}\" aria-labelledby=\"{}-name\"><h3 id=\"{}-name\">{}</h3>\n",
+                     id, id, id, html_cut(heading, kMaxShownName));
+}
+
+std::string no_picture(const ShownVariable& variable) {
+  return "<p>" + html_cut("No picture: " + variable.why_not, kMaxShownText) + "</p>\n";
+}
+
 }  // namespace
 
 const char* const kVariableStyle = R"(
@@ -195,7 +207,7 @@ std::string histogram_picture(const SampleSummary& summary, const std::string& n
   for (const double tick : ticks) {
     const double y = kTop + kHeight * (1 - tick / ticks.back());
     inside += svg_axis(kLeft, kSectionWidth - kRight, y) +
-              svg_text(kLeft - 8, y + 6, format_count(static_cast<std::uint64_t>(tick)), "end");
+              svg_text(kLeft - 8, y + 6, count_tick_text(tick), "end");
   }
   const double step = inside_width / static_cast<double>(summary.histogram.size());
   const double width = summary.max / 2 - summary.min / 2;  // half of the range, which may be past
@@ -273,17 +285,14 @@ std::string presence_picture(const ChunkPresence& presence, const std::string& c
 
 std::string variable_section(const ShownVariable& variable, const std::string& id,
                              CoastSymbols& coasts) {
-  std::string out = fmt::format(
-      "<section id=\"{}\" aria-labelledby=\"{}-name\"><h3 id=\"{}-name\">{}"
-      "</h3>\n",
-      id, id, id, html_cut(variable.path, kMaxShownName));
+  std::string out = section_begin(id, variable.path);
   std::vector<std::string> words;
   if (!variable.title.empty()) words.push_back(html_cut(variable.title, kMaxShownText));
   if (!variable.units.empty()) words.push_back("[" + html_cut(variable.units, kMaxShownName) + "]");
   if (!variable.type.empty()) words.push_back(html_cut(variable.type, kMaxShownName));
   out += "<p class=\"of\">" + join(words, " &middot; ") + "</p>\n";
   if (!variable.why_not.empty()) {
-    out += "<p>" + html_cut("No picture: " + variable.why_not, kMaxShownText) + "</p>\n";
+    out += no_picture(variable);
   } else {
     out += variable.png.empty() ? "<div>\n<div>" : "<div class=\"look\">\n<div>";
     if (!variable.png.empty())
@@ -296,6 +305,14 @@ std::string variable_section(const ShownVariable& variable, const std::string& i
            facts_table(variable) + "</div></div>\n";
   }
   return out + chunks_part(variable) + "</section>\n";
+}
+
+std::string colours_section(const ShownVariable& picture, const std::string& id,
+                            CoastSymbols& coasts) {
+  std::string out = section_begin(id, "In true colours: " + picture.path);
+  if (!picture.why_not.empty()) return out + no_picture(picture) + "</section>\n";
+  return out + "<p class=\"of\">" + html_cut(picture.title, kMaxShownText) + "</p>\n" +
+         map_figure(picture, coasts) + "</section>\n";
 }
 
 }  // namespace batchfs

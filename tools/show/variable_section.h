@@ -24,6 +24,10 @@ class CoastSymbols {
 std::string variable_section(const ShownVariable& variable, const std::string& id,
                              CoastSymbols& coasts);
 
+/// The section of a picture of several bands.
+std::string colours_section(const ShownVariable& picture, const std::string& id,
+                            CoastSymbols& coasts);
+
 /// Bars of a histogram with its range; `name` is read to who cannot see it.
 std::string histogram_picture(const SampleSummary& summary, const std::string& name,
                               const std::string& units);

@@ -87,8 +87,8 @@ std::string view_section(const ShownView& view, const std::string& id) {
     return out + "<p>" + html_cut("No batch: " + view.why_not, kMaxShownText) + "</p></section>\n";
   if (!view.png.empty())
     out += fmt::format(
-        "<figure><div class=\"wide\"><img class=\"sheet\" width=\"{}\" height=\"{}\" alt=\"{}\" "
-        "src=\"{}\"></div><figcaption>Batch 0 of epoch 0: a row for each channel, a column for "
+        "<figure><img class=\"sheet\" width=\"{}\" height=\"{}\" alt=\"{}\" "
+        "src=\"{}\"><figcaption>Batch 0 of epoch 0: a row for each channel, a column for "
         "each "
         "of the first samples.</figcaption></figure>\n",
         view.width, view.height,

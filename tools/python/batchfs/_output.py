@@ -270,17 +270,16 @@ class Parts:
             with open(self._folder.path(key), "rb") as file:
                 line = file.readline(_MAX_HEADER)
             header = json.loads(line)
-            known = (header["run"] == self._run and all(isinstance(one, int) for one in header["samples"] + header["bytes"])
-                     and len(header["samples"]) == len(header["bytes"]))
+            if (header["run"] == self._run and all(isinstance(one, int) for one in header["samples"] + header["bytes"])
+                    and len(header["samples"]) == len(header["bytes"])):
+                return header, len(line)
         except FileNotFoundError:  # another rank has put the object meanwhile
             return {"samples": [], "bytes": []}, 0
         except OSError as error:
             raise failure(error, "reading", self._folder.path(key)) from None
         except (ValueError, KeyError, TypeError):
-            known = False
-        if not known:
-            raise self._strange(key)
-        return header, len(line)
+            pass
+        raise self._strange(key)
 
     def _strange(self, key: str) -> Error:
         return InvalidArgument(f"the file '{self._folder.path(key)}' is not of this run, or it is damaged; remove it, and write "

@@ -307,10 +307,11 @@ def placements_of(info: ViewInfo, tensors: list[str], names: dict[str, str], arr
         channel = 0
         for variable in entry["variables"][:1] if reduce else entry["variables"]:
             count = math.prod(variable.get("joined", {}).values())
-            name = names.get(variable["name"], variable["name"])
+            stored = str(variable["name"])
+            name = names.get(stored, stored)
             if any(other.name == name for other in result):
                 raise InvalidArgument(f"two tensors have values for '{name}'; pass tensor= to name one of them, or name=")
-            result.append(_placement(info, entry, variable, name, channel, count, arrays.get(variable["name"], {}), time,
+            result.append(_placement(info, entry, variable, name, channel, count, arrays.get(stored, {}), time,
                                      reduce))
             channel += count
     return result

@@ -18,6 +18,7 @@ from ._errors import InvalidArgument
 from ._placement import Axis, Placement
 
 _DOCUMENT = "zarr.json"
+_WHOLE: Any = {"write_empty_chunks": True}
 
 
 class _Sink(MemoryStore):
@@ -62,7 +63,7 @@ class Arrays:
                 placement.name, shape=placement.shape, dtype=placement.dtype, chunks=placement.chunk,
                 shards=placement.object_shape if placement.is_sharded else None, compressors=compressors_of(codec), filters=None,
                 fill_value=placement.dtype.type(placement.fill), dimension_names=[axis.name for axis in placement.axes],
-                attributes=_plain(attributes, placement.dtype), config={"write_empty_chunks": True})
+                attributes=_plain(attributes, placement.dtype), config=_WHOLE)
 
     def add_coordinate(self, axis: Axis) -> None:
         """The labels of a dimension, as CF has them."""
@@ -73,7 +74,7 @@ class Arrays:
             warnings.simplefilter("ignore")  # of strings, which have no specification yet
             array = self._group.create_array(axis.name, shape=values.shape, dtype=str if values.dtype.kind == "U" else values.dtype,
                                              chunks=(max(1, len(values)),), dimension_names=[axis.name],
-                                             attributes=_plain(attributes, values.dtype), config={"write_empty_chunks": True})
+                                             attributes=_plain(attributes, values.dtype), config=_WHOLE)
         self._coordinates[axis.name] = (array, values)
 
     def put(self, name: str, region: tuple[slice, ...], values: np.ndarray) -> None:
@@ -113,7 +114,8 @@ def compressors_of(codec: str) -> Any:
         if name == "gzip" and inner is None:
             return zarr.codecs.GzipCodec(level=6 if level is None else level)
         if name == "blosc":
-            return zarr.codecs.BloscCodec(cname=inner or "lz4", clevel=5 if level is None else level, shuffle="shuffle")
+            inside: Any = inner or "lz4"
+            return zarr.codecs.BloscCodec(cname=inside, clevel=5 if level is None else level, shuffle="shuffle")
     except (ValueError, TypeError):
         pass
     raise InvalidArgument(f"codec={codec!r} is unknown: pass \"zstd\", \"blosc\", \"gzip\", with a level as in \"zstd:9\", or "

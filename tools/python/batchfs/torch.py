@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -24,7 +25,7 @@ import torch.utils.data
 
 from ._batch import Batch
 from ._dataset import Dataset, open
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, NoMemory
 
 
 def rank_and_world() -> tuple[int, int]:
@@ -70,9 +71,11 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
         self._transform = transform
         self._pin = pin
         self._state: dict[str, Any] | None = None  # of an iteration that reads ahead of what it has given out
-        # The epoch that set_epoch chose, and how often it did so. Workers that persist share it.
-        self._chosen = torch.zeros(2, dtype=torch.int64).share_memory_()
+        # The epoch that set_epoch chose, how often it did so, and whether accelerate divides the batches. Workers that
+        # persist share it.
+        self._chosen = _shared([0, 0, 0])
         self._seen = 0
+        self._all: Dataset | None = None
 
     @property
     def batches(self) -> Dataset:
@@ -83,14 +86,28 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
                 self._batches = self._batches.of_rank(*found)
         return self._batches
 
+    @property
+    def _given(self) -> Dataset:
+        """What an iteration gives: the batches of this rank, or all of them where accelerate divides them itself."""
+        own = self.batches
+        if own.world == 1 or not (self._chosen[2] or _is_called_by_accelerate()):
+            return own
+        if not self._chosen[2]:
+            self._chosen[2] = 1
+            warnings.warn("accelerate divides the batches of this loader itself: more processes read a batch than use it. "
+                          "batchfs.torch.loader(dataset) makes one of which each process reads its own", RuntimeWarning,
+                          stacklevel=2)
+        if self._all is None:
+            self._all = own.of_rank(0, 1)
+        return self._all
+
     def __len__(self) -> int:
-        return len(self.batches)
+        return len(self._given)
 
     def __iter__(self) -> Iterator[Any]:
-        _refuse_a_second_split(self.batches)
         self._state = None
         worker = torch.utils.data.get_worker_info()
-        batches = self.batches
+        batches = self._given
         batches._worker = (0, 1) if worker is None else (worker.id, worker.num_workers)
         if worker is not None and int(self._chosen[1]) != self._seen:
             self._seen = int(self._chosen[1])
@@ -121,18 +138,18 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
     def set_epoch(self, epoch: int) -> None:
         """The next iteration reads this epoch, in this process and in workers that are there already."""
         self._state = None
-        self.batches.set_epoch(epoch)
+        self._given.set_epoch(epoch)
         self._chosen[0] = epoch
         self._chosen[1] += 1
         self._seen = int(self._chosen[1])
 
     def state_dict(self) -> dict[str, Any]:
         """As Dataset.state_dict. Of a DataLoader without workers: workers read ahead of what was trained on."""
-        return self.batches.state_dict() if self._state is None else self._state
+        return self._given.state_dict() if self._state is None else self._state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._state = None
-        self.batches.load_state_dict(state)
+        self._given.load_state_dict(state)
 
     def __getstate__(self) -> dict[str, Any]:
         # A worker that is not forked does not know of torch.distributed.
@@ -152,7 +169,7 @@ class BatchMap(torch.utils.data.Dataset[Any]):
                  transform: Callable[[dict[str, torch.Tensor]], Any] | None = None, **options: Any):
         self.batches: Dataset = open(place, view, epoch=epoch, **options)
         self._transform = transform
-        self._epoch = torch.tensor(epoch).share_memory_()  # workers share it
+        self._epoch = _shared([epoch])  # with workers
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -162,7 +179,7 @@ class BatchMap(torch.utils.data.Dataset[Any]):
         if not -count <= index < count:
             raise IndexError(f"there are {count} batches, not one of number {index}")
         number = self.batches.rank + (index % count) * self.batches.world
-        tensors = self.batches.batch(number, epoch=int(self._epoch)).torch()
+        tensors = self.batches.batch(number, epoch=int(self._epoch[0])).torch()
         return tensors if self._transform is None else self._transform(tensors)
 
     def set_epoch(self, epoch: int) -> None:
@@ -219,6 +236,15 @@ def loader(dataset: BatchDataset | BatchMap, **options: Any) -> torch.utils.data
     return (_LoaderWithState if resumable else _Loader)(dataset, **options)
 
 
+def _shared(values: list[int]) -> torch.Tensor:
+    """In memory that workers have, too; PyTorch takes it from /dev/shm. Raises NoMemory."""
+    try:
+        return torch.tensor(values, dtype=torch.int64).share_memory_()
+    except RuntimeError as error:
+        raise NoMemory(f"PyTorch has no shared memory for its workers: {str(error).splitlines()[0]}; remove files from /dev/shm, "
+                       "or make it larger: --shm-size=1g for a container") from None
+
+
 def _in_pinned_memory(batch: Batch) -> dict[str, torch.Tensor]:
     def copy(tensor: torch.Tensor) -> torch.Tensor:
         if tensor.is_cuda:
@@ -228,14 +254,13 @@ def _in_pinned_memory(batch: Batch) -> dict[str, torch.Tensor]:
     return {name: copy(tensor) for name, tensor in batch.torch().items()}
 
 
-def _refuse_a_second_split(batches: Dataset) -> None:
-    """accelerate gives each process a share of what an IterableDataset yields. Of a rank's batches that is a share of a
-    share, and the others would be read by nobody."""
-    if batches.world == 1 or "accelerate.data_loader" not in sys.modules:
-        return
+def _is_called_by_accelerate() -> bool:
+    """Its loaders give each process a share of what a dataset yields, or of what the first process reads."""
+    if "accelerate.data_loader" not in sys.modules:
+        return False
     frame = sys._getframe(1)
     while frame.f_back is not None:
         frame = frame.f_back
         if frame.f_globals.get("__name__") == "accelerate.data_loader":
-            raise InvalidArgument("accelerate would divide the batches of this rank once more: make the loader with "
-                                  "batchfs.torch.loader(dataset)")
+            return True
+    return False

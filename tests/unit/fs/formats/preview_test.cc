@@ -246,6 +246,30 @@ TEST(Preview, RedGreenAndBlueAreColours) {
   }
 }
 
+TEST(Preview, BandsHaveARowInTrueColoursBeforeTheirOwn) {
+  MemoryData data;
+  for (const char* name : {"b02", "b03", "b04", "b08"})
+    data.declare(name, "<f4", {"t", "y", "x"}, {4, 2, 3}, {1, 2, 3});
+  const auto view = parse_view(data.dataset(), R"({"window": {"t": 1}, "batch": 1,
+      "tensors": {"x": {"variables": ["b02", "b03", "b04", "b08"], "stack": "channel",
+                        "dims": ["channel", "y", "x"]}}})");
+  const Preview preview(*view, 0);
+  EXPECT_EQ(preview.colours(), PngColours::full);
+  ASSERT_EQ(preview.rows().size(), 5u);
+  EXPECT_EQ(preview.rows()[0].label, "red b04_0, green b03_0, blue b02_0");
+  EXPECT_EQ(preview.rows()[1].label, "b02_0");
+  const std::vector<float> values = {0,  1,  2,  3,  4,  kNaN, 6,   7,   8,   9,   10,  kNaN,
+                                     12, 13, 14, 15, 17, kNaN, 100, 200, 300, 400, 500, 600};
+  const Canvas canvas = preview.draw(tensors(values));
+  // From 0 to 15: one value of 15 is above that.
+  EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 0), true_colour(204, 102, 0));
+  EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 1), true_colour(221, 119, 17));
+  EXPECT_EQ(colour(preview, canvas, 0, 0, 1, 1), true_colour(255, 170, 68));
+  EXPECT_EQ(colour(preview, canvas, 0, 0, 1, 2), Preview::kMissing);
+  EXPECT_EQ(colour(preview, canvas, 1, 0, 0, 0), Preview::kFirstColour);
+  EXPECT_EQ(colour(preview, canvas, 4, 0, 1, 2), Preview::kLastColour);
+}
+
 TEST(Preview, ValuesAroundZeroHaveAScaleAroundZero) {
   MemoryData data;
   data.declare("a", "<f4", {"t", "y", "x"}, {1, 1, 3}, {1, 1, 3});

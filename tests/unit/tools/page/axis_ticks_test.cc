@@ -24,6 +24,16 @@ TEST(AxisTicks, OfBytesAreRoundInTheirUnit) {
   EXPECT_EQ(byte_tick_text(512), "512 B");
 }
 
+TEST(AxisTicks, OfCountsAreShort) {
+  EXPECT_EQ(count_tick_text(0), "0");
+  EXPECT_EQ(count_tick_text(5000), "5000");
+  EXPECT_EQ(count_tick_text(20000), "20k");
+  EXPECT_EQ(count_tick_text(500000), "500k");
+  EXPECT_EQ(count_tick_text(2500000), "2.5M");
+  EXPECT_EQ(count_tick_text(3e9), "3G");
+  EXPECT_EQ(count_tick_text(2e12), "2000G");
+}
+
 TEST(AxisTicks, BetweenTwoTimes) {
   EXPECT_THAT(ticks_between(12.3, 18.1, 3), ElementsAre(14, 16, 18));
   EXPECT_THAT(ticks_between(0, 60, 6), ElementsAre(0, 10, 20, 30, 40, 50, 60));
