@@ -3,12 +3,17 @@
 import errno
 import json
 import os
+import pathlib
 import signal
+import subprocess
 import time
 
 import numpy as np
 import pytest
 import xarray as xr
+from watching import eventually
+
+PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 
 VIEW = {"name": "v", "sources": {"a": {}, "b": {"store": "rain", "join": {"time": "exact"}}}, "window": {"time": 1},
         "tensors": {"x": {"variables": ["t"]}, "y": {"variables": ["b:t"]}}, "batch": {"size": 2},
@@ -209,3 +214,59 @@ def test_a_change_in_a_member_is_stale(mount_at, stores, tmp_path):
         members(directory, 11, epoch=1)
     assert failed.value.errno == errno.ESTALE
     assert np.array_equal(members(directory, 12), np.array([24, 25])[:, None] * 10 ** np.arange(3))
+
+
+YEARS = {"name": "s", "sources": {"a": {}, "all": {"store": "rain", "concat": "time", "join": {"time": "exact"}}}, "window": {"time": 1},
+          "tensors": {"y": {"variables": ["all:t"]}}, "batch": {"size": 2}, "order": {"shuffle": "none"}}
+
+
+@pytest.fixture
+def years(tmp_path):
+    """A store, and three one behind the other whose names do not sort as their times."""
+    write(tmp_path / "a.zarr", range(12), 100)
+    for i, name in enumerate(("9", "10", "11")):
+        write(tmp_path / f"y{name}.zarr", range(4 * i, 4 * i + 4), 1000)
+    return tmp_path / "a.zarr", f"rain={tmp_path}/y{{9..11}}.zarr"
+
+
+def shown(page):
+    return page.decode() if isinstance(page, bytes) else page.read_text()
+
+
+def test_show_and_report_of_a_mount_take_its_stores(good, mount_at, years, tmp_path):
+    first, series = years
+    directory = mount_at(first, tmp_path / "mnt", {"s": YEARS}, "--store", series)
+    config = json.loads((directory / ".batchfs/config.json").read_text())
+    assert config["series"] == {"rain": ["rain.9", "rain.10", "rain.11"]}
+    assert config["stores"]["rain.10"] == str(tmp_path / "y10.zarr")
+    page = shown(good("show", directory))
+    assert "12 samples" in page and "No batch: " not in page
+    good("report", directory, "--batch", "-o", tmp_path / "report.html")
+    page = shown(tmp_path / "report.html")
+    assert "Batch 0 of the view s" in page and "No batch: " not in page
+    # Stores that the command names are those of the page.
+    write(tmp_path / "other.zarr", range(5), 1)
+    assert "5 samples" in shown(good("show", directory, "--store", f"rain={tmp_path}/{{other,y11}}.zarr", "--view", own_view(tmp_path)))
+
+
+def own_view(folder):
+    file = folder / "own.json"
+    file.write_text(json.dumps(YEARS | {"sources": {"a": {}, "all": {"store": "rain.other", "join": {"time": "exact"}}}}))
+    return file
+
+
+def test_show_and_report_of_a_server_take_its_stores(good, years, tmp_path):
+    first, series = years
+    (tmp_path / "s.json").write_text(json.dumps(YEARS))
+    socket = tmp_path / "s.sock"
+    server = subprocess.Popen([PROGRAM, "serve", first, "--view", tmp_path / "s.json", "--socket", socket, "--store", series],
+                              stderr=subprocess.DEVNULL)
+    try:
+        assert eventually(lambda: socket.exists() and subprocess.run([PROGRAM, "status", socket], capture_output=True).returncode == 0)
+        page = shown(good("show", socket))
+        assert "12 samples" in page and "No batch: " not in page
+        good("report", socket, "--batch", "-o", tmp_path / "report.html")
+        assert "Batch 0 of the view s" in shown(tmp_path / "report.html")
+    finally:
+        server.terminate()
+        server.wait(timeout=20)

@@ -70,6 +70,7 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
                  .store = opened.opened.store,
                  .held = opened.opened.held_memory()},
                 log);
+  for (const auto& store : opened.opened.stores()) engine.add_store(store);
   asked.form = options.form;
   ExportRange& range = asked.range;
   range.view = find_samples(opened.view, opened.opened, options.store, engine, log);
@@ -78,7 +79,7 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
   if (joins_batches(options.form))
     range.batches_per_unit =
         batches_per_unit(*range.view, range.first, range.end, options.shard_size, budget / 2);
-  asked.source = opened.opened.hierarchy->snapshot_id;
+  asked.source = opened.opened.snapshot_id();
   asked.threads = options.store.threads;
   asked.memory = budget / 2;
   asked.task = options.task.task;
@@ -116,6 +117,7 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
 CommandAction setup_export(CLI::App& app) {
   const auto options = std::make_shared<ExportCommandOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   app.add_option("--view", options->view, "the view file; - is standard input")
       ->required()
       ->type_name("FILE");

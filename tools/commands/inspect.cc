@@ -77,7 +77,7 @@ Json entry_json(const InspectedArray& entry) {
   return json;
 }
 
-std::string store_json_text(const OpenedStore& opened, const std::vector<InspectedArray>& entries) {
+Json store_json(const OpenedStore& opened, const std::vector<InspectedArray>& entries) {
   const Hierarchy& hierarchy = *opened.hierarchy;
   Json json = Json::object();
   json["store"] = opened.store->url();
@@ -103,7 +103,21 @@ std::string store_json_text(const OpenedStore& opened, const std::vector<Inspect
   json["problems"] = Json::array();
   for (const auto& [key, why] : hierarchy.problems)
     if (is_in_group(key, opened.group)) json["problems"].push_back({{"key", key}, {"why", why}});
-  return json_text(json) + "\n";
+  return json;
+}
+
+/// The arrays of the group or level that the command is about.
+std::vector<InspectedArray> entries_of(const OpenedStore& opened, Measure measure) {
+  std::optional<std::string> level;
+  if (opened.level) level = level_array(*opened.hierarchy, opened.group, *opened.level);
+  std::vector<InspectedArray> entries;
+  for (const auto& [path, metadata] : opened.hierarchy->arrays) {
+    if (level ? path != *level : !is_in_group(path, opened.group)) continue;
+    entries.push_back(inspect_array(opened, metadata));
+  }
+  read_ranges(entries);
+  measure_stored(*opened.store, entries, measure);
+  return entries;
 }
 
 /// Snapshots that --log shows.
@@ -151,6 +165,7 @@ std::string log_text(const OpenedStore& opened) {
 CommandAction setup_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   app.add_flag("--json", options->json, "write JSON, for programs");
   app.add_flag("--log", options->log,
                "show the history, branches and tags of an Icechunk repository");
@@ -159,17 +174,19 @@ CommandAction setup_inspect(CLI::App& app) {
   return [options](Output& output) {
     const OpenedStore opened = open_zarr(options->store);
     if (options->log) return output.write(options->json ? log_json_text(opened) : log_text(opened));
-    std::optional<std::string> level;
-    if (opened.level) level = level_array(*opened.hierarchy, opened.group, *opened.level);
-    std::vector<InspectedArray> entries;
-    for (const auto& [path, metadata] : opened.hierarchy->arrays) {
-      if (level ? path != *level : !is_in_group(path, opened.group)) continue;
-      entries.push_back(inspect_array(opened, metadata));
+    const Measure measure = options->size ? Measure::all : Measure::quickly;
+    const std::vector<InspectedArray> entries = entries_of(opened, measure);
+    if (options->json) {
+      Json json = store_json(opened, entries);
+      for (const auto& [name, other] : opened.others)
+        json["stores"][name] = store_json(*other, entries_of(*other, measure));
+      return output.write(json_text(json) + "\n");
     }
-    read_ranges(entries);
-    measure_stored(*opened.store, entries, options->size ? Measure::all : Measure::quickly);
-    output.write(options->json ? store_json_text(opened, entries)
-                               : inspect_text(opened, entries, text_layout(output.fd())));
+    output.write(inspect_text(opened, entries, text_layout(output.fd())));
+    for (const auto& [name, other] : opened.others)
+      output.write(
+          fmt::format("\n{}:\n{}", name,
+                      inspect_text(*other, entries_of(*other, measure), text_layout(output.fd()))));
   };
 }
 

@@ -24,6 +24,7 @@
 #include "tools/service/mounted_generations.h"
 #include "tools/service/mounts.h"
 #include "tools/service/refresher.h"
+#include "tools/service/served_store.h"
 #include "tools/service/serving.h"
 #include "tools/service/stored_descriptors.h"
 #include "tools/service/supervisor.h"
@@ -66,7 +67,7 @@ Json config_json(const MountOptions& options, const OpenedStore& opened, const E
   Json config = Json::object();
   config["store"] = opened.store->url();
   if (!options.store.group.empty()) config["group"] = options.store.group;
-  for (const auto& [name, other] : opened.others) config["stores"][name] = other->store->url();
+  tell_other_stores(opened, config);
   config["directory"] = options.directory;
   config["views"] = options.views;
   config["memory"] = options.store.memory != 0 ? options.store.memory : default_memory_budget();

@@ -34,8 +34,7 @@ struct ReportOptions {
 std::string batch_part(const ReportOptions& options, const Activity& activity) try {
   const std::optional<ServedStore> served = served_store(options.place);
   StoreOptions asked = options.store;
-  asked.store = served->store;
-  if (asked.group.empty()) asked.group = served->group;
+  served->complete(asked);
   OpenedStore opened = open_zarr(asked);
   Log log;
   Engine engine({.threads = asked.threads,
@@ -44,6 +43,7 @@ std::string batch_part(const ReportOptions& options, const Activity& activity) t
                  .store = opened.store,
                  .held = opened.held_memory()},
                 log);
+  for (const auto& store : opened.stores()) engine.add_store(store);
   GroupDatasets datasets(opened);
   std::shared_ptr<const View> chosen;
   std::string chosen_file;

@@ -134,8 +134,7 @@ void add_views(ShowPage& page, OpenedStore& opened, const ShowOptions& options, 
 ShowOptions settled(ShowOptions options) {
   const std::optional<ServedStore> served = served_store(options.store.store);
   if (!served) return options;
-  options.store.store = served->store;
-  if (options.store.group.empty()) options.store.group = served->group;
+  served->complete(options.store);
   if (options.views.empty())
     for (const std::string& view : served->views)
       if (view != "-") options.views.push_back(view);
@@ -152,6 +151,7 @@ void show(const ShowOptions& options, Output& output) {
                  .store = opened.store,
                  .held = opened.held_memory()},
                 log);
+  for (const auto& store : opened.stores()) engine.add_store(store);
   ShowPage page;
   page.made = local_time();
   page.opened = &opened;
@@ -170,6 +170,7 @@ void show(const ShowOptions& options, Output& output) {
 CommandAction setup_show(CLI::App& app) {
   const auto options = std::make_shared<ShowOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   app.add_option("-o,--output", options->output, "write the page to this file")->type_name("FILE");
   app.add_option("--view", options->views,
                  "show the first batch of this view, too; may be given several times")

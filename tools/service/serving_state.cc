@@ -3,6 +3,7 @@
 #include "engine/base/json_text.h"
 #include "engine/base/limits.h"
 #include "fs/control/status_texts.h"
+#include "tools/service/served_store.h"
 
 namespace batchfs {
 
@@ -35,12 +36,14 @@ MountState ServingState::state(const handoff::HandoffServer& server) const {
 }
 
 std::string ServingState::config_text() const {
-  Json config = {{"store", newest()->opened.store->url()},
+  const auto of = newest();
+  Json config = {{"store", of->opened.store->url()},
                  {"socket", options_.socket},
                  {"views", options_.views},
                  {"memory", options_.memory},
                  {"threads", engine_.state().threads}};
   if (!options_.group.empty()) config["group"] = options_.group;
+  tell_other_stores(of->opened, config);
   return json_text(config) + "\n";
 }
 
