@@ -32,29 +32,36 @@ def of_local(arguments):
 
 def of_w1(arguments):
     found, = w1.run(arguments(only="blosc-lz4", scale=1, steps=[0], peers=[
-        "batchfs", "batchfs-library", "batchfs-in-memory", "batchfs-block", "tensorstore", "tensorstore-in-memory",
-        "insitubatch"]))[0].values()
+        "batchfs", "batchfs-library", "batchfs-in-memory", "batchfs-library-in-memory", "batchfs-block", "tensorstore",
+        "tensorstore-in-memory", "insitubatch"]))[0].values()
     rate = {name: figures["batches_s"] for name, figures in found.items()}
     return {"W1 global, files / TensorStore": rate["batchfs"] / rate["tensorstore"],
             "W1 global, library / TensorStore": rate["batchfs-library"] / rate["tensorstore"],
             "W1 in memory, files / TensorStore": rate["batchfs-in-memory"] / rate["tensorstore-in-memory"],
+            "W1 in memory, library / TensorStore": rate["batchfs-library-in-memory"] / rate["tensorstore-in-memory"],
+            "W1 global, files / library": rate["batchfs"] / rate["batchfs-library"],
             "W1 block, files / insitubatch": rate["batchfs-block"] / rate["insitubatch"]}
 
 
 def of_waits(arguments):
     found, = w1.run(arguments(only="blosc-lz4", scale=1, steps=[0.1], latency=50, peers=["batchfs", "tensorstore"]))[0].values()
-    return {"W1 at 50 ms, mean wait of TensorStore / files": found["tensorstore"]["wait_ms"] / found["batchfs"]["wait_ms"]}
+    waits = {"mean wait": "wait_ms", "first 60, mean wait": "early_ms"}
+    return {f"W1 at 50 ms, {name} of TensorStore / files": found["tensorstore"][key] / found["batchfs"][key]
+            for name, key in waits.items()}
 
 
 def of_w3(arguments):
-    found, = w3.run(arguments(only="c1", scale=0.25, peers=["batchfs-global", "batchfs-block", "insitubatch"]))[0].values()
-    return {"W3 one step a chunk, block / insitubatch": found["batchfs-block"]["batches_s"] / found["insitubatch"]["batches_s"],
-            "W3 one step a chunk, delivered / decoded": 1 / found["batchfs-global"]["decoded_per_delivered"]}
+    ratios = {}
+    for name, steps in {"one step": "c1", "8 steps": "c8", "32 steps": "c32"}.items():
+        found, = w3.run(arguments(only=steps, scale=0.25, peers=["batchfs-global", "batchfs-block", "insitubatch"]))[0].values()
+        ratios |= {f"W3 {name} a chunk, block / insitubatch": found["batchfs-block"]["batches_s"] / found["insitubatch"]["batches_s"],
+                   f"W3 {name} a chunk, delivered / decoded": 1 / found["batchfs-global"]["decoded_per_delivered"]}
+    return ratios
 
 
 def of_raw(arguments):
-    found, = raw.run(arguments(only="50 ms, 500", scale=0.25, peers=None))[0].values()
-    return {"raw GETs, 50 ms, 500 MB/s: files / GETs": found["batchfs"] / found["get"]}
+    return {f"raw GETs, {network}: files / GETs": found["batchfs"] / found["get"]
+            for network, found in raw.run(arguments(scale=0.25, peers=None))[0].items()}
 
 
 PARTS = [of_local, of_w1, of_waits, of_w3, of_raw]

@@ -13,8 +13,12 @@ std::span<const std::byte> cut(std::span<const std::byte> bytes, std::uint64_t o
   return bytes.subspan(offset, std::min<std::uint64_t>(size, bytes.size() - offset));
 }
 
-/// How far ahead of a sequential reader of values.npy chunks are decoded.
-constexpr std::uint64_t kReadAheadBytes = 16 << 20;
+/// How far ahead of a sequential reader of values.npy chunks are decoded: one for each processor,
+/// but no more than the cache keeps of what a reader goes through once.
+constexpr std::uint64_t kMinAhead = 16 << 20, kMaxAhead = 80 << 20;
+
+/// The kernel sends a large read() as several requests, which come in any order.
+constexpr std::uint64_t kAtATime = 4 << 20;
 
 }  // namespace
 
@@ -33,15 +37,33 @@ ValuesFile::ValuesFile(Engine& engine, std::shared_ptr<const Array> array, std::
       array_(std::move(array)),
       header_(std::move(header)),
       size_(header_.size() +
-            static_cast<std::uint64_t>(element_count(array_->shape())) * array_->type().itemsize) {}
+            static_cast<std::uint64_t>(element_count(array_->shape())) * array_->type().itemsize),
+      ahead_bytes_(
+          std::clamp(array_->chunk_bytes() * static_cast<std::uint64_t>(engine_.state().threads),
+                     kMinAhead, kMaxAhead)) {}
+
+/// A read of [offset, end): is it of a sequential reader?
+bool ValuesFile::goes_on(std::uint64_t offset, std::uint64_t end) {
+  const std::lock_guard lock(mutex_);
+  const bool follows =
+      next_ != UINT64_MAX && offset + kAtATime >= next_ && offset <= next_ + kAtATime;
+  if (!follows) ahead_ = 0;
+  next_ = follows ? std::max(next_, end) : end;
+  return follows;
+}
 
 /// A sequential reader is at elements [first, last): has what follows decoded, and all of the
 /// chunks it is in.
 void ValuesFile::read_ahead(std::uint64_t first, std::uint64_t last) {
   const std::uint64_t itemsize = array_->type().itemsize;
   const std::uint64_t until =
-      std::min(last + kReadAheadBytes / itemsize, (size_ - header_.size()) / itemsize);
-  const std::uint64_t begin = std::max(first, ahead_.exchange(until));
+      std::min(last + ahead_bytes_ / itemsize, (size_ - header_.size()) / itemsize);
+  std::uint64_t begin = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    begin = std::max(first, ahead_);
+    ahead_ = std::max(ahead_, until);
+  }
   if (begin < until)
     engine_.arrays().read_ahead(array_, static_cast<std::int64_t>(begin),
                                 static_cast<std::int64_t>(until - begin));
@@ -50,8 +72,7 @@ void ValuesFile::read_ahead(std::uint64_t first, std::uint64_t last) {
 void ValuesFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   if (offset >= size_) return done({}, nullptr);
   size = std::min(size, size_ - offset);
-  const bool sequential = next_.exchange(offset + size) == offset;
-  if (!sequential) ahead_ = 0;
+  const bool sequential = goes_on(offset, offset + size);
   const std::uint64_t itemsize = array_->type().itemsize;
   // Whole elements around the requested bytes; the header comes before them.
   const Bytes header = cut(std::as_bytes(std::span(header_)), offset, size);

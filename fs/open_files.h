@@ -2,6 +2,7 @@
 // The kinds of open files.
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "fs/file_system.h"
@@ -45,10 +46,13 @@ class ValuesFile final : public OpenFile {
   std::shared_ptr<const Array> array_;
   const std::string header_;
   const std::uint64_t size_;
+  const std::uint64_t ahead_bytes_;  // that are decoded ahead of a sequential reader
+  bool goes_on(std::uint64_t offset, std::uint64_t end);
   void read_ahead(std::uint64_t first, std::uint64_t last);
 
-  std::atomic<std::uint64_t> next_{UINT64_MAX};  // where a sequential reader would go on
-  std::atomic<std::uint64_t> ahead_{0};          // elements up to here are being decoded for it
+  std::mutex mutex_;                 // guards what follows. A leaf
+  std::uint64_t next_ = UINT64_MAX;  // where a sequential reader would go on
+  std::uint64_t ahead_ = 0;          // elements up to here are being decoded for it
 };
 
 }  // namespace batchfs

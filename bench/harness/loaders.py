@@ -55,6 +55,9 @@ def expected(store, spec, order, batches):
     return {tag(i, batches): checksum(geometry.gather(arrays, row)) for i, row in enumerate(np.load(order))}
 
 
+EARLY = 60  # batches whose waits a long run would hide
+
+
 def figures(runs, store_ratio):
     """A contender's figures, medians over its runs."""
     def waits(run):
@@ -78,6 +81,8 @@ def figures(runs, store_ratio):
         "p50_ms": median(runs, lambda r: np.percentile(waits(r), 50)) * 1e3,
         "p99_ms": median(runs, lambda r: np.percentile(waits(r), 99)) * 1e3,
         "max_ms": median(runs, lambda r: waits(r).max()) * 1e3,
+        "early_ms": median(runs, lambda r: waits(r)[:EARLY - 1].mean()) * 1e3,
+        "early_max_ms": median(runs, lambda r: waits(r)[:EARLY - 1].max()) * 1e3,
         "batches_s": median(runs, lambda r: len(r.waits) / busy(r)),
         "steady_s": median(runs, lambda r: len(waits(r)) / max(1e-9, waits(r).sum())),
         "last_s": median(runs, lambda r: len(last(r)) / sum(last(r))),
@@ -95,7 +100,7 @@ def figures(runs, store_ratio):
 
 
 COLUMNS = [("start s", "start_s"), ("first s", "first_s"), ("wait ms", "wait_ms"), ("p50", "p50_ms"), ("p99", "p99_ms"),
-           ("max", "max_ms"), ("batch/s", "batches_s"), ("steady", "steady_s"), ("last 1/3", "last_s"),
+           ("max", "max_ms"), ("early", "early_ms"), ("early max", "early_max_ms"), ("batch/s", "batches_s"), ("steady", "steady_s"), ("last 1/3", "last_s"),
            ("MB/s", "delivered_mb_s"), ("decoded", "decoded_mb_s"), ("fetched", "fetched_mb_s"),
            ("dec/del", "decoded_per_delivered"), ("fet/del", "fetched_per_delivered"), ("peak MB", "peak_mb"),
            ("CPU s/GB", "cpu_s_per_gb"), ("batches", "batches")]
@@ -103,7 +108,7 @@ COLUMNS = [("start s", "start_s"), ("first s", "first_s"), ("wait ms", "wait_ms"
 
 def table(title, found):
     """Prints {name: figures}. `start` counts from the start of the process, `first` from opening the store;
-    waits are of all batches but the first; `steady` is the rate without the first, `last 1/3` of the last."""
+    waits are of all batches but the first, `early` ones of the first sixty; `steady` is the rate without the first, `last 1/3` of the last."""
     print(f"\n{title}")
     print(text([[name, *(float(values[key]) for _, key in COLUMNS)] for name, values in found.items()],
                ["", *(name for name, _ in COLUMNS)]), flush=True)

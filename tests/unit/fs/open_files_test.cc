@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fs/formats/npy.h"
+#include "tests/unit/eventually.h"
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
@@ -118,6 +119,52 @@ TEST(ValuesFile, IsTheSameFromCachedChunks) {
       ASSERT_EQ(Mounted::read(*file, offset, size), whole.substr(offset, size))
           << offset << " " << size;
   EXPECT_GT(mounted.engine().counters().chunk_cache_hits, hits);
+}
+
+/// Reads that follow one another have this many chunks decoded, without a read of them.
+bool are_decoded(Mounted& mounted, std::uint64_t count) {
+  return eventually([&] { return mounted.engine().counters().chunks_decoded >= count; });
+}
+
+TEST(ValuesFile, RequestsOfOneReadMayComeInAnyOrder) {
+  constexpr std::uint64_t kChunk = 1 << 20;
+  MemoryData data;
+  data.declare("v", "|u1", {"x"}, {24 * kChunk}, {kChunk});
+  Mounted mounted(data);
+  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
+  Mounted::read(*file, 0, 4096);
+  Mounted::read(*file, 4096 + kChunk, kChunk);
+  Mounted::read(*file, 4096, kChunk);
+  EXPECT_TRUE(are_decoded(mounted, 18));
+}
+
+TEST(ValuesFile, AReadFarAwayHasNothingDecodedAhead) {
+  constexpr std::uint64_t kChunk = 1 << 20;
+  MemoryData data;
+  data.declare("v", "|u1", {"x"}, {24 * kChunk}, {kChunk});
+  Mounted mounted(data);
+  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
+  for (const std::uint64_t chunk : {3, 17, 9}) Mounted::read(*file, 4096 + chunk * kChunk, 1000);
+  EXPECT_EQ(mounted.engine().counters().chunks_decoded, 3u);
+}
+
+TEST(ValuesFile, AChunkForEachProcessorIsDecodedAhead) {
+  constexpr std::uint64_t kChunk = 12 << 20;
+  MemoryData data;
+  const Json shuffle = {{"id", "shuffle"}, {"elementsize", 1}};  // the chunk is one piece
+  const Json zarray = {{"zarr_format", 2},
+                       {"shape", {6 * kChunk}},
+                       {"chunks", {kChunk}},
+                       {"dtype", "|u1"},
+                       {"compressor", nullptr},
+                       {"order", "C"},
+                       {"filters", Json::array({shuffle})},
+                       {"fill_value", 0}};
+  data.hierarchy.arrays["v"] = parse_array_v2("v", zarray, {{"_ARRAY_DIMENSIONS", {"x"}}}, "v");
+  Mounted mounted(data);
+  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
+  for (const std::uint64_t offset : {0, 4096, 8192}) Mounted::read(*file, offset, 4096);
+  EXPECT_TRUE(are_decoded(mounted, 3)) << "the one that is read, and two";
 }
 
 TEST(ValuesFile, OfElementsOfAnySize) {
