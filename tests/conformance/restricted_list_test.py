@@ -215,6 +215,33 @@ def test_labels_weights_orders_and_ranks_of_rows_without_missing_values(batchfs,
     assert (np.abs(np.bincount(drawn, minlength=len(rows)) - exact / exact.sum() * len(kept)) < 1).all()
 
 
+@pytest.mark.parametrize("more", [{"samples": {"where": {"time": {"month": 1}}}}, {"split": SPLITS["box"][0]}, {"missing": {"nan": "skip"}},
+                                  {"samples": {"mask": {"variable": "land", "fraction": [0.8, 1]}}, "missing": {"nan": "skip"},
+                                   "split": SPLITS["box"][0]}], ids=lambda more: " ".join(more))
+def test_a_file_of_weights_has_a_number_for_each_row(batchfs, holes, rows, tmp_path, more):
+    """Draws are those of a column of the same numbers, in each part."""
+    path, ds = holes
+    weights = np.random.default_rng(4).random(len(rows))
+    np.save(tmp_path / "weights.npy", weights)
+    pd.DataFrame({"time": TIMES[rows[:, 0]], "lat": ds["lat"].values[rows[:, 1]], "lon": ds["lon"].values[rows[:, 2]],
+                  "weight": [repr(float(w)) for w in weights]}).to_csv(tmp_path / "rows.csv", index=False)
+    for part in ("train", "val") if "split" in more else (None,):
+        found = []
+        for given in ({"column": "weight"}, "weights.npy"):
+            samples = {"list": "rows.csv", "weights": given} | more.get("samples", {})
+            found.append(starts(batchfs, tmp_path, path, VIEW | more | {"samples": samples, "order": {"shuffle": "global"}}, part))
+        assert found[0] == found[1] and len(set(map(tuple, found[0][1]))) < len(found[0][1])
+
+
+def test_a_file_of_weights_for_neither_rows_nor_samples(batchfs, store, rows, tmp_path):
+    np.save(tmp_path / "rows.npy", rows)
+    np.save(tmp_path / "weights.npy", np.ones(7))
+    view = VIEW | {"samples": {"list": "rows.npy", "weights": "weights.npy", "where": {"time": {"month": 2}}}}
+    refusal = brute_force.View(batchfs, tmp_path, store[0], view).refusal()
+    left = sum(times(row)[0].month == 2 for row in rows)
+    assert f"samples.weights: the array has 1 dimension and 7 numbers; there are {left} samples, and each needs one weight" in refusal
+
+
 def test_each_row_has_a_missing_value(batchfs, holes, tmp_path):
     path, ds = holes
     missing = np.argwhere(np.isnan(ds["t"].values[:T - 1, :Y - 2, :X - 1]))[:5]

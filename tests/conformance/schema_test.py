@@ -88,6 +88,7 @@ TAKEN = [
     {**W, "samples": {"list": "rows.csv", "labels": ["w"], "anchor": "center", "snap": "nearest", "tolerance": {"time": "1d"},
                       "weights": {"column": "w"}}},
     {**W, "samples": {"list": {"file": "rows.csv"}}},
+    {**W, "samples": {"list": "rows.csv", "where": {"time": {"month": 5}}, "spacing": {"time": "1d"}, "mask": {"variable": "time_mask"}}},
     {"window": {"time": {"size": "2d", "stride": "1d"}}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": ["-24h", "0h"]}}}},
     {**W, "split": {"parts": {"train": "rest", "val": [{"time": {"from": "2000-06-10"}}]}, "gap": {"time": "2d"}}},
     {**W, "split": {"parts": {"a": [{"time": ["2000-05-20", "#4"]}], "b": "rest"}, "gap": {"time": 0},
@@ -181,6 +182,11 @@ REFUSED = [
     {**W, "xbatcher": {"input_dims": {"time": 4}}},
     {"xbatcher": {"input_dims": {}}},
     {"xbatcher": {"input_dims": {"time": 4}}, "batch": 3},
+    {**W, "xbatcher": {"input_dims": {"time": 4}}, "batch": 3},
+    {**W, "xbatcher": {"input_dims": {"time": 4}}, "tensors": {"x": {"variables": ["t"]}}},
+    {"xbatcher": {"input_dims": {"time": 4}}, "samples": {"spacing": {"time": "1d"}}},
+    {"xbatcher": {"input_dims": {"time": 4}}, "samples": {"list": "rows.csv"}},
+    {"xbatcher": {"input_dims": {"time": 4}}, "reserve": {"time": [1]}},
     {**W, "normalize": {"method": "zscore"}},
     {**W, "order": {"shuffle": "global", "lanes": 2, "home": True}},
     {**W, "order": {"lanes": 0}},
@@ -201,7 +207,6 @@ REFUSED = [
     {**W, "samples": {"labels": ["w"]}},
     {**W, "samples": {"snap": "nearest"}},
     {**W, "samples": {"list": "rows.csv", "tolerance": 1}},
-    {**W, "samples": {"list": "rows.csv", "where": {"time": {"month": 5}}}},
     {**W, "samples": {"list": "rows.csv", "anchor": "end"}},
     {**W, "samples": {"weights": {}}},
     {**W, "samples": {"weights": {"column": "w", "variable": "time_mask"}, "list": "rows.csv"}},
@@ -229,16 +234,20 @@ REFUSED = [
 ]
 
 
+def write(folder, view):
+    (folder / "v.json").write_text(json.dumps(view))
+    (folder / "rows.csv").write_text("time,w\n2000-05-21,1\n#7,0.5\n")
+
+
 @pytest.mark.parametrize("view", TAKEN, ids=json.dumps)
 def test_both_take(batchfs, schema, store, tmp_path, view):
-    (tmp_path / "v.json").write_text(json.dumps(view))
-    (tmp_path / "rows.csv").write_text("time,w\n2000-05-21,1\n#7,0.5\n")
+    write(tmp_path, view)
     batchfs.bytes("plan", store, "--view", tmp_path / "v.json")
     schema.validate(view)
 
 
 @pytest.mark.parametrize("view", REFUSED, ids=json.dumps)
 def test_both_refuse(batchfs, schema, store, tmp_path, view):
-    (tmp_path / "v.json").write_text(json.dumps(view))
+    write(tmp_path, view)
     batchfs.refusal("plan", store, "--view", tmp_path / "v.json")
     assert not schema.is_valid(view)

@@ -7,6 +7,8 @@
 #include "engine/base/counted.h"
 #include "engine/dataset/converter.h"
 #include "engine/view/list/list_reader.h"
+#include "engine/view/list/npy_reader.h"
+#include "engine/view/list/restricted_list.h"
 #include "engine/view/samples/window_values.h"
 
 namespace batchfs {
@@ -100,6 +102,26 @@ std::vector<std::string> list_warnings(const ViewSpec& spec) {
   return warnings;
 }
 
+namespace {
+
+/// Of a list: the file has a number for each of `samples`, or for each row, of which `kept` are
+/// samples.
+std::vector<double> row_weights(FileSpec& file, std::int64_t samples,
+                                const std::vector<bool>& kept) {
+  NamedFile npy(file.place);
+  const auto rows = static_cast<std::int64_t>(kept.size());
+  if (rows == 0 || read_npy_header(npy).elements() != rows) return read_weights(file, samples);
+  std::vector<double> numbers = read_weights(file, rows);
+  std::size_t next = 0;
+  for (std::size_t row = 0; row < kept.size(); ++row)
+    if (kept[row]) numbers[next++] = numbers[row];
+  numbers.resize(next);
+  numbers.shrink_to_fit();
+  return numbers;
+}
+
+}  // namespace
+
 std::shared_ptr<const Draws> sample_draws(
     ViewSpec& spec, const ListingView& view, const SampleList* list, std::int64_t samples,
     const std::function<void(std::int64_t sample, std::int64_t* starts)>& starts_of) {
@@ -130,12 +152,13 @@ std::shared_ptr<const Draws> sample_draws(
       numbers[static_cast<std::size_t>(s)] = values.at(place);
     }
   } else {
-    if (spec.missing == ViewSpec::Missing::skip)
+    if (list == nullptr && spec.missing == ViewSpec::Missing::skip)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{}: a file cannot know which samples \"missing\": \"skip\" leaves; "
                               "name a \"variable\", or leave one of them out",
                               weights.path));
-    numbers = read_weights(weights.file, samples);
+    numbers = list != nullptr ? row_weights(weights.file, samples, spec.list->restricted->kept)
+                              : read_weights(weights.file, samples);
   }
   weights.draws = std::make_shared<const Draws>(std::move(numbers), weights.path);
   return weights.draws;

@@ -46,39 +46,46 @@ class GridNumbers {
 
 class Rows {
  public:
-  Rows(const SampleList& list, RestrictedList& result) : list_(list), result_(result) {}
+  Rows(const SampleList& list, RestrictedList& result)
+      : list_(list), result_(result), kept_(static_cast<std::size_t>(list.rows()), true) {}
 
   /// Leaves out the rows that are in no window of what is left of the grid. `path` and `what`: for
   /// the error where none is left.
   void drop(const std::string& restriction, const std::string& path, const std::string& what) {
-    const std::int64_t before = left();
+    const std::int64_t before = left_;
     const GridNumbers numbers(result_.grid, list_.lengths());
     const SampleIndex* allowed = result_.allowed.get();
     Dims starts(list_.lengths().size());
-    std::vector<std::int64_t> kept;
-    for (std::int64_t i = 0; i < before; ++i) {
-      const std::int64_t row = whole_ ? i : rows_[static_cast<std::size_t>(i)];
-      list_.starts(row, starts.begin());
+    for (std::size_t row = 0; row < kept_.size(); ++row) {
+      if (!kept_[row]) continue;
+      list_.starts(static_cast<std::int64_t>(row), starts.begin());
       const std::int64_t window = numbers.window(starts);
-      if (window >= 0 && (allowed == nullptr || allowed->contains(window))) kept.push_back(row);
+      if (window >= 0 && (allowed == nullptr || allowed->contains(window))) continue;
+      kept_[row] = false;
+      --left_;
     }
-    rows_ = std::move(kept);
-    whole_ = false;
-    if (rows_.empty())
+    if (left_ == 0)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{}: no sample is left: of {} of the list none {}", path,
                               counted(before, "row"), what));
-    result_.dropped.emplace_back(restriction, before - left());
+    result_.dropped.emplace_back(restriction, before - left_);
   }
 
-  /// The list of the rows that are left.
+  /// Makes the list of the result that of the rows that are left.
+  void take() {
+    if (left_ < list_.rows()) result_.list = list();
+    result_.kept = std::move(kept_);
+  }
+
+ private:
   std::shared_ptr<const SampleList> list() const {
     auto kept = std::make_shared<SampleList>(list_.lengths());
     kept->set_digest(list_.digest());
     Dims starts(list_.lengths().size());
-    kept->codes().reserve(rows_.size());
-    for (const std::int64_t row : rows_) {
-      list_.starts(row, starts.begin());
+    kept->codes().reserve(static_cast<std::size_t>(left_));
+    for (std::size_t row = 0; row < kept_.size(); ++row) {
+      if (!kept_[row]) continue;
+      list_.starts(static_cast<std::int64_t>(row), starts.begin());
       std::int64_t code = 0;
       for (std::size_t w = 0; w < starts.size(); ++w) code += starts[w] * kept->steps()[w];
       kept->codes().push_back(code);
@@ -87,24 +94,25 @@ class Rows {
       ListColumn& copy = kept->columns().emplace_back();
       copy.name = column.name;
       copy.whole = column.whole;
-      for (const std::int64_t row : rows_)
-        if (column.whole)
-          copy.integers.push_back(column.integers[static_cast<std::size_t>(row)]);
-        else
-          copy.floats.push_back(column.floats[static_cast<std::size_t>(row)]);
+      if (column.whole)
+        take_kept(column.integers, copy.integers);
+      else
+        take_kept(column.floats, copy.floats);
     }
     return kept;
   }
 
- private:
-  std::int64_t left() const {
-    return whole_ ? list_.rows() : static_cast<std::int64_t>(rows_.size());
+  template <class T>
+  void take_kept(const std::vector<T>& column, std::vector<T>& copy) const {
+    copy.reserve(static_cast<std::size_t>(left_));
+    for (std::size_t row = 0; row < kept_.size(); ++row)
+      if (kept_[row]) copy.push_back(column[row]);
   }
 
   const SampleList& list_;
   RestrictedList& result_;
-  bool whole_ = true;  // all rows are left, and rows_ is empty
-  std::vector<std::int64_t> rows_;
+  std::vector<bool> kept_;
+  std::int64_t left_ = list_.rows();
 };
 
 }  // namespace
@@ -159,7 +167,7 @@ std::shared_ptr<const RestrictedList> restrict_list(ViewSpec& spec, const Restri
     }
   }
   if (samples.mask && !masked_first) mask();
-  if (!result->dropped.empty()) result->list = rows.list();
+  if (!result->dropped.empty()) rows.take();
   spec.list->rows = result->list;
   spec.list->restricted = result;
   return result;
@@ -176,7 +184,14 @@ void drop_missing_rows(ViewSpec& spec, std::shared_ptr<const SampleIndex> withou
   else
     rows.drop("missing", "missing.nan", "is without NaN");
   result->allowed = before.allowed;
-  result->list = rows.list();
+  rows.take();
+  if (!before.kept.empty()) {
+    std::vector<bool> kept = before.kept;
+    std::size_t row = 0;  // of the list before
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      if (kept[i]) kept[i] = result->kept[row++];
+    result->kept = std::move(kept);
+  }
   spec.list->rows = result->list;
   spec.list->restricted = std::move(result);
 }

@@ -16,6 +16,7 @@ namespace batchfs {
 /// Immutable, thread-safe.
 struct RestrictedList {
   std::shared_ptr<const SampleList> list;  // the rows that are left, in their order
+  std::vector<bool> kept;                  // whether each row of the file is left; empty: all are
   /// The starts that restrictions leave along each dimension, those of the rows among them.
   WindowGrid grid;
   /// Windows of `grid` that a mask or a split over several dimensions leaves. Null: all.
