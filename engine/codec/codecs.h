@@ -24,6 +24,7 @@ std::unique_ptr<Codec> make_zstd(const JsonRef& configuration, ChunkLayout& layo
 
 // By libraries that a build may be without (optional/).
 std::unique_ptr<Codec> make_grib(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_szip(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_zfpy(const JsonRef& configuration, ChunkLayout& layout);
 
 // Checksums.

@@ -45,6 +45,7 @@ constexpr KnownCodec kCodecs[] = {
     {"imagecodecs_deflate", make_wrapped_deflate, CodecStage::bytes},
     {"imagecodecs_lz4h5", make_lz4h5, CodecStage::bytes},
     {"imagecodecs_lzf", make_lzf, CodecStage::bytes},
+    {"imagecodecs_szip", make_szip, CodecStage::bytes},
     {"imagecodecs_zlib", make_zlib, CodecStage::bytes},
     {"imagecodecs_zstd", make_zstd, CodecStage::bytes},
     {"jenkins_lookup3", make_jenkins_lookup3, CodecStage::bytes},

@@ -11,6 +11,11 @@ inline bool is_metadata_key(std::string_view key) {
          name == ".zmetadata";
 }
 
+/// Is it where an Icechunk repository names its newest snapshots?
+inline bool is_repository_key(std::string_view key) {
+  return key == "repo" || (key.starts_with("refs/") && key.ends_with("/ref.json"));
+}
+
 /// Is it an object that stores rewrite while they grow: Zarr metadata, references, branches and
 /// tags of an Icechunk repository?
 inline bool is_rewritten_key(std::string_view key) {

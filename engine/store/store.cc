@@ -15,6 +15,7 @@
 #include "engine/store/cloud/http_store.h"
 #include "engine/store/decompression.h"
 #include "engine/store/icechunk/icechunk_store.h"
+#include "engine/store/icechunk/signs.h"
 #include "engine/store/local/local.h"
 #include "engine/store/object_versions.h"
 #include "engine/store/references/parquet_references.h"
@@ -223,7 +224,7 @@ std::shared_ptr<Store> open_reference_file(const std::string& url, const StoreCo
 
 /// nullptr where there is none.
 std::shared_ptr<Store> open_repository(std::shared_ptr<Store> objects, const std::string& url,
-                                       const StoreConfig& config) {
+                                       const StoreConfig& config, RepositorySigns signs) {
   const bool is_archive = objects->is_fixed();
   StoreConfig fresh = config;
   fresh.cache_dir.clear();
@@ -232,7 +233,7 @@ std::shared_ptr<Store> open_repository(std::shared_ptr<Store> objects, const std
   auto entry = is_archive ? objects : open_plain_store(url, fresh);
   return open_icechunk_store(
       {std::move(entry), std::move(objects), opener_outside(config), config.outside},
-      config.icechunk, memory_of(config));
+      config.icechunk, memory_of(config), std::move(signs));
 }
 
 void refuse_versions(const StoreConfig& config, const Store& store) {
@@ -270,7 +271,7 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& giv
   const bool asked =
       is_repository || config.icechunk.names_a_version() || !config.icechunk.pinned.empty();
   if (!asked && !store->is_local()) return store;  // see find_repository()
-  if (auto repository = open_repository(store, place, config)) return repository;
+  if (auto repository = open_repository(store, place, config, {})) return repository;
   if (is_repository)
     throw Error(ErrorCode::not_found,
                 "no Icechunk repository: neither repo nor refs/branch.main/ref.json is there",
@@ -280,10 +281,10 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& giv
 }
 
 std::shared_ptr<Store> find_repository(std::shared_ptr<Store> store, const std::string& url,
-                                       const StoreConfig& config) {
+                                       const StoreConfig& config, RepositorySigns signs) {
   if (store->revision()) return nullptr;
   if (!store->is_local())  // open_store() has looked there
-    if (auto repository = open_repository(store, url, config)) return repository;
+    if (auto repository = open_repository(store, url, config, std::move(signs))) return repository;
   return open_parquet_set(store, config);
 }
 

@@ -23,6 +23,7 @@
 namespace batchfs {
 
 class AddressQueries;
+struct RepositorySigns;
 class VersionTable;
 
 /// A run of bytes of an object. `length` may reach past the end: the read is then short.
@@ -196,9 +197,10 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
 
 /// The repository at a remote `url`, or the reference set of Parquet files, that open_store()
 /// opened as `store`, which holds no Zarr metadata: only then is it looked for, since the question
-/// takes a round trip. nullptr where there is none. Throws as open_store().
+/// takes a round trip, unless `signs` answer it. nullptr where there is none. Throws as
+/// open_store().
 std::shared_ptr<Store> find_repository(std::shared_ptr<Store> store, const std::string& url,
-                                       const StoreConfig& config);
+                                       const StoreConfig& config, RepositorySigns signs);
 
 /// The memory of one listing, counted: of all entries together at most kMaxListing bytes.
 class ListingMemory {

@@ -19,14 +19,13 @@ void DocumentReader::ask_head_ahead(const std::string& key, std::uint64_t bytes)
   ask_range_ahead(key, {0, bytes});
 }
 
-Buffer DocumentReader::head(const std::string& key) {
+std::optional<ReadOutcome> DocumentReader::answer(const std::string& key) {
   const auto asked = asked_.extract(key);
-  if (!asked) return {};
+  if (!asked) return std::nullopt;
   try {
-    std::optional<Buffer> bytes = asked.mapped().get();
-    return bytes ? std::move(*bytes) : Buffer();
-  } catch (const Error&) {  // servers answer anything for what they do not have
-    return {};
+    return asked.mapped().get();
+  } catch (...) {
+    return std::current_exception();
   }
 }
 

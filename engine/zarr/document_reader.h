@@ -22,10 +22,10 @@ class DocumentReader {
 
   /// Starts to read a document that is likely to be wanted: several then take one round trip.
   void ask_ahead(const std::string& key);
-  /// The same for the first bytes of an object that is no document, for head().
+  /// The same for the first bytes of an object that is no document, for answer().
   void ask_head_ahead(const std::string& key, std::uint64_t bytes);
-  /// These bytes; empty where there are none, whatever the reason.
-  Buffer head(const std::string& key);
+  /// What asking ahead brought, as it is; nullopt: nobody asked. Waits.
+  std::optional<ReadOutcome> answer(const std::string& key);
 
   /// nullopt where the store has none. Throws corrupt for what is no JSON, not_supported for one
   /// that is too long, no_memory where it does not fit in the memory that is left.

@@ -9,6 +9,8 @@
 #include "engine/base/json_limits.h"
 #include "engine/base/limits.h"
 #include "engine/base/strings.h"
+#include "engine/store/icechunk/repository.h"
+#include "engine/store/icechunk/signs.h"
 #include "engine/store/store_kind.h"
 #include "engine/zarr/document_reader.h"
 #include "engine/zarr/metadata_memory.h"
@@ -22,10 +24,6 @@ namespace {
 
 /// What a node of the maps takes beside its contents.
 constexpr std::uint64_t kNodeMemory = 96;
-/// By which an Icechunk repository is known, of version 2 and 1.
-constexpr const char *kRepository = "repo", *kMainBranch = "refs/branch.main/ref.json";
-/// Of the former.
-constexpr std::uint64_t kSignBytes = 64;
 
 /// Throws invalid_argument, not_supported.
 void check_node_path(const std::string& path) {
@@ -45,8 +43,11 @@ void check_node_path(const std::string& path) {
 
 class Opener {
  public:
-  Opener(Store& store, std::uint64_t memory)
-      : store_(store), memory_(std::max(memory, kFreeMetadata)), reader_(store, memory_) {}
+  Opener(Store& store, std::uint64_t memory, RepositorySigns& signs)
+      : store_(store),
+        signs_(signs),
+        memory_(std::max(memory, kFreeMetadata)),
+        reader_(store, memory_) {}
 
   Hierarchy open() {
     if (!store_.is_local() && !store_.revision()) ask_ahead();
@@ -80,17 +81,16 @@ class Opener {
   /// All that tells what a remote store is, in one round trip.
   void ask_ahead() {
     for (const char* key : {"zarr.json", ".zmetadata", kMainBranch}) reader_.ask_ahead(key);
-    reader_.ask_head_ahead(kRepository, kSignBytes);
+    reader_.ask_head_ahead(kRepositoryEntry, kSignBytes);
     if (store_.can_list()) return;
     for (const char* key : {".zarray", ".zattrs", ".zgroup"}) reader_.ask_ahead(key);
   }
 
   /// Of a remote store; the others are listed.
   bool is_repository() {
-    if (kind_of_file(reader_.head(kRepository).span()) == StoreKind::icechunk) return true;
-    if (store_.is_local() || store_.revision()) return false;
-    const auto branch = reader_.probe(kMainBranch);
-    return branch && branch->is_object() && branch->contains("snapshot");
+    signs_.entry = reader_.answer(kRepositoryEntry);
+    signs_.main_branch = reader_.answer(kMainBranch);
+    return icechunk::is_repository(signs_);
   }
 
   [[noreturn]] void refuse() {
@@ -417,6 +417,7 @@ class Opener {
   }
 
   Store& store_;
+  RepositorySigns& signs_;
   MetadataMemory memory_;
   DocumentReader reader_;
   Hierarchy result_;
@@ -457,9 +458,10 @@ std::vector<std::string> Hierarchy::children(const std::string& group_path) cons
   return {names.begin(), names.end()};
 }
 
-Hierarchy open_hierarchy(Store& store, std::uint64_t memory) {
+Hierarchy open_hierarchy(Store& store, std::uint64_t memory, RepositorySigns* signs) {
   try {
-    Hierarchy hierarchy = Opener(store, memory).open();
+    RepositorySigns unwanted;
+    Hierarchy hierarchy = Opener(store, memory, signs != nullptr ? *signs : unwanted).open();
     hierarchy.memory_limit = memory;
     find_nodes(store, hierarchy, {}, memory);
     return hierarchy;

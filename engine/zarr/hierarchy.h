@@ -55,7 +55,9 @@ struct Hierarchy {
 /// array (path ""). A v2 array or group inside a directory that has no .zgroup makes implicit
 /// groups. Throws not_found when the place holds no Zarr store; not_supported for pre-final v3
 /// layouts; no_memory when reading it takes more than `memory` bytes. Limits: engine/base/limits.h.
-/// A node beyond one is a problem of that node.
-Hierarchy open_hierarchy(Store& store, std::uint64_t memory = default_memory_budget());
+/// A node beyond one is a problem of that node. Where an Icechunk repository is, which is
+/// not_supported here, `signs` get what was read of it, unless they are null.
+Hierarchy open_hierarchy(Store& store, std::uint64_t memory = default_memory_budget(),
+                         RepositorySigns* signs = nullptr);
 
 }  // namespace batchfs

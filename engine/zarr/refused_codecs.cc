@@ -17,14 +17,14 @@ constexpr RefusedCodec kRefused[] = {
     {"gribberish",
      "make the references with kerchunk's scan_grib, whose codec 'grib' batchfs reads"},
     {"imagecodecs_",
-     "of imagecodecs, bz2, deflate, lz4h5, lzf, zlib and zstd are; write the array again"},
+     "of imagecodecs, bz2, deflate, lz4h5, lzf, szip, zlib and zstd are; write the array again"},
     {"msgpack2", "write the array again with vlen-utf8 or vlen-bytes"},
     {"n5_", "write the array again as Zarr"},
     {"pcodec",
      "its only decoder is a Rust library; write the array again with another codec, as zstd"},
     {"pickle",
      "to decode it is to run code that the store holds; write the array again with vlen-utf8"},
-    {"szip", "write the data again with another filter, as zlib (nccopy -d 4, h5repack -f GZIP=4)"},
+    {"szip", "batchfs reads it as imagecodecs_szip, with the filter's parameters"},
     {"vlen-array", "lists of any length fit no array; write them padded"},
 };
 

@@ -82,6 +82,36 @@ def test_no_redirect_and_no_reference_to_this_machine_without_leave(batchfs, ste
     assert np.array_equal(cat(batchfs, one(tmp_path, f"{served}/f0.bin", 4, 40), "a", "--virtual", f"{served}/"), steps[:10])
 
 
+class GuardedHandler(Handler):
+    """Notes who asked."""
+
+    def send_head(self):
+        self.server.said.append((self.path, self.headers.get("Authorization")))
+        return super().send_head()
+
+
+def test_credentials_do_not_go_to_other_servers(batchfs, steps, tmp_path):
+    """Those of the set's own URL are for its own server, whatever else the set names and the user allows."""
+    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(GuardedHandler, directory=str(tmp_path)))
+               for _ in range(2)]
+    try:
+        for server in servers:
+            server.said = []
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        own, other = (f"127.0.0.1:{server.server_port}" for server in servers)
+        refs = {".zgroup": "{\"zarr_format\": 2}", "a/.zarray": array_of([20], [10]),
+                "a/0": ["f0.bin", 4, 40], "a/1": [f"http://{other}/f1.bin", 4, 40]}
+        write(tmp_path / "two.json", refs)
+        values = cat(batchfs, f"http://user:secret@{own}/two.json", "a", "--virtual", f"http://{other}/")
+        assert np.array_equal(values, np.concatenate([steps[:10], steps[20:30]]))
+        assert {path for path, said in servers[0].said if said} >= {"/two.json", "/f0.bin"}
+        assert servers[1].said == [("/f1.bin", None)]
+    finally:
+        for server in servers:
+            server.shutdown()
+            server.server_close()
+
+
 class SignedHandler(Handler):
     """Files only for their signatures; the file of an address with an id depends on the query alone."""
 

@@ -69,6 +69,9 @@ const std::vector<Coded>& codecs() {
        integer},
       {"imagecodecs_lz4h5", "{}", byte},
       {"imagecodecs_lzf", "{}", byte},
+      {"imagecodecs_szip",
+       R"({"options_mask": 141, "pixels_per_block": 8, "bits_per_pixel": 32, "pixels_per_scanline": 20})",
+       byte},
   };
   return all;
 }

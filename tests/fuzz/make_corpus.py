@@ -193,6 +193,11 @@ def codecs():
     for rows, columns in ((32, 64), (10, 3)):
         block = STEPS[:rows * columns].astype(">i4").reshape(rows, columns).tobytes("F")
         coded(31, struct.pack(">HHII", 0, 2, rows, columns) + bytes(numcodecs.Zstd().encode(block)))
+    import h5py
+    with h5py.File("memory", "w", driver="core", backing_store=False) as file:
+        data = file.create_dataset("a", data=STEPS[:400].reshape(20, 20), chunks=(20, 20), compression="szip",
+                                   compression_opts=("ec", 8))
+        coded(34, data.id.read_direct_chunk((0, 0))[1])
 
 
 def chunks_for_the_gpu():

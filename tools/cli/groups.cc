@@ -11,6 +11,7 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/fields.h"
 #include "engine/dataset/read_variable.h"
+#include "engine/store/icechunk/icechunk_store.h"
 #include "tools/cli/levels.h"
 #include "tools/cli/stores/named_arrays.h"
 
@@ -164,7 +165,9 @@ GroupDatasets::Chosen GroupDatasets::choose(const Json& view, const std::string&
         throw Error(error.code(), "group: " + error.why(), where);
       }
     }
-  find(paths_in_view(view, own));
+  const std::vector<std::string> paths = paths_in_view(view, own);
+  find(paths);
+  expect_icechunk_arrays(*opened_.store, paths);
   std::set<std::string> named;
   collect_texts(view, named);
   Arrays others;

@@ -13,6 +13,7 @@
 #include "engine/base/strings.h"
 #include "engine/base/system_error.h"
 #include "engine/store/cloud/cache_access.h"
+#include "engine/store/icechunk/signs.h"
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/groups.h"
@@ -199,8 +200,9 @@ std::uint64_t pooled_of(std::uint64_t memory) {
 /// The hierarchy of a store, or of the repository that it turns out to be.
 std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
                                                 const std::string& url, const StoreConfig& config) {
+  RepositorySigns signs;
   const auto read = [&] {
-    return std::make_shared<const Hierarchy>(open_hierarchy(*store, config.memory));
+    return std::make_shared<const Hierarchy>(open_hierarchy(*store, config.memory, &signs));
   };
   const auto from_above = [&]() -> std::shared_ptr<const Hierarchy> {
     if (store->can_list()) return nullptr;
@@ -220,7 +222,7 @@ std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
     const bool may_be_repository = error.code() == ErrorCode::not_supported;
     if (!may_be_repository)
       if (auto above = from_above()) return above;
-    if (auto repository = find_repository(store, url, config))
+    if (auto repository = find_repository(store, url, config, std::move(signs)))
       store = std::move(repository);
     else if (auto above = may_be_repository ? from_above() : nullptr)
       return above;

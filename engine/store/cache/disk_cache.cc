@@ -124,7 +124,7 @@ class DiskCache final : public Store {
     } catch (...) {
       return done(std::current_exception());
     }
-    if (kept && (current || (trust_ && !is_metadata_key(key)))) {
+    if (kept && (current || (trust_ && !is_rewritten_key(key)))) {
       if (!accept(key, kept->version)) return done(changed(key));
       ++hits_;
       hit_bytes_ += kept->bytes.size();

@@ -7,6 +7,7 @@
 #include "engine/store/cloud/cache_access.h"
 #include "engine/store/cloud/crypto.h"
 #include "engine/store/cloud/object_store.h"
+#include "engine/store/metadata_keys.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
@@ -49,7 +50,8 @@ HttpRequest HttpService::get(const std::string& key) {
                              query};
   request.follow_redirects = options_.redirects;
   request.secret = !query.empty() || !authorization_.empty();
-  if (options_.revalidate) request.headers.emplace_back("Cache-Control", "no-cache");
+  if (options_.revalidate || is_repository_key(key))
+    request.headers.emplace_back("Cache-Control", "no-cache");
   return request;
 }
 

@@ -131,9 +131,23 @@ class IcechunkStore final : public Store {
     for (std::size_t i = 0; i < std::min(files.size(), kManifestsAhead); ++i) {
       bytes += files[i].bytes;
       if (files[i].bytes == 0 || bytes > kManifestBytesAhead) break;
-      manifests_.get(files[i].id, [](const icechunk::ManifestCache::Outcome&) {
-        // Who wants it gets the error.
-      });
+      fetch_ahead(files[i].id);
+    }
+  }
+
+  /// See expect_icechunk_arrays(). An array with one manifest needs it, whatever is read.
+  void expect(const std::vector<std::string>& paths) {
+    if (objects_->is_local()) return;
+    std::uint64_t references = 0;
+    for (const std::string& path : paths) {
+      const Node* node = snapshot_->find(path);
+      if (node == nullptr || !node->is_array || node->uses != 1) continue;
+      const icechunk::ObjectId& id = snapshot_->manifests()[node->first_use].id;
+      const auto* file = snapshot_->manifest_file(id);
+      if (file == nullptr) continue;
+      references += file->references;
+      if (references * kReferenceBytes > memory_ / kManifestsShare) return;
+      fetch_ahead(id);
     }
   }
 
@@ -219,6 +233,12 @@ class IcechunkStore final : public Store {
   }
 
  private:
+  void fetch_ahead(const icechunk::ObjectId& manifest) {
+    manifests_.get(manifest, [](const icechunk::ManifestCache::Outcome&) {
+      // Who wants it gets the error.
+    });
+  }
+
   /// What a key stands for.
   struct Place {
     std::shared_ptr<const Manifest> manifest;  // that `chunk` views
@@ -375,8 +395,10 @@ class IcechunkStore final : public Store {
 }  // namespace
 
 std::shared_ptr<Store> open_icechunk_store(const IcechunkPlaces& places,
-                                           const IcechunkOptions& options, std::uint64_t memory) {
-  auto repository = icechunk::Repository::find(places.entry, options, memory / kPayloadShare);
+                                           const IcechunkOptions& options, std::uint64_t memory,
+                                           RepositorySigns signs) {
+  auto repository =
+      icechunk::Repository::find(places.entry, options, memory / kPayloadShare, std::move(signs));
   if (repository == nullptr) return nullptr;
   icechunk::Repository::Choice choice = repository->choose();
   const std::string key = icechunk::snapshot_key(choice.snapshot);
@@ -403,6 +425,10 @@ std::shared_ptr<Store> open_icechunk_store(const IcechunkPlaces& places,
       places, std::move(repository), std::move(choice.words), std::move(snapshot), memory);
   store->fetch_manifests_ahead();
   return store;
+}
+
+void expect_icechunk_arrays(Store& store, const std::vector<std::string>& paths) {
+  if (auto* const repository = dynamic_cast<IcechunkStore*>(&store)) repository->expect(paths);
 }
 
 std::optional<IcechunkLog> icechunk_log(Store& store, std::size_t most) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/store/icechunk/options.h"
+#include "engine/store/icechunk/signs.h"
 #include "engine/store/store.h"
 #include "engine/store/virtual/virtual_options.h"
 
@@ -29,11 +30,17 @@ struct IcechunkPlaces {
   VirtualOptions outside = {};
 };
 
-/// nullptr where there is no repository. `memory`: bytes of the budget. Throws not_found for a
+/// nullptr where there is no repository. `memory`: bytes of the budget. `signs`: what was read of
+/// the place, just now and past every cache. Throws not_found for a
 /// branch, tag or snapshot that is not there, corrupt, not_supported, no_memory, and what reading
 /// throws.
 std::shared_ptr<Store> open_icechunk_store(const IcechunkPlaces& places,
-                                           const IcechunkOptions& options, std::uint64_t memory);
+                                           const IcechunkOptions& options, std::uint64_t memory,
+                                           RepositorySigns signs = {});
+
+/// Arrays that are going to be read: the manifests that are sure to be wanted are fetched along
+/// with those of coordinates, a round trip less. What is no array, and other stores, are left out.
+void expect_icechunk_arrays(Store& store, const std::vector<std::string>& paths);
 
 /// The history of a repository, for people.
 struct IcechunkLog {

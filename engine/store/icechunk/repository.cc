@@ -30,7 +30,6 @@ enum SnapshotInfoField { kInfoId, kInfoParent, kInfoWrittenAt, kInfoMessage };
 enum StatusField { kAvailability, kReason = 2 };
 constexpr std::uint8_t kOffline = 2;
 
-constexpr const char* kEntry = "repo";
 constexpr const char* kMain = "main";
 constexpr std::uint64_t kMaxRefFile = 4096;
 /// Of version 1, where each takes a round trip.
@@ -39,14 +38,33 @@ constexpr std::size_t kMaxSteps = 100'000;
 std::string branch_key(const std::string& name) { return "refs/branch." + name + "/ref.json"; }
 std::string tag_key(const std::string& name) { return "refs/tag." + name + "/ref.json"; }
 
+/// The bytes that asking ahead brought, if it brought any.
+const Buffer* bytes_of(const std::optional<ReadOutcome>& known) {
+  const auto* bytes = known ? std::get_if<std::optional<Buffer>>(&*known) : nullptr;
+  return bytes != nullptr && *bytes ? &**bytes : nullptr;
+}
+
+/// Did it bring all that there is, or that nothing is there? What failed is tried again.
+bool is_answer(const std::optional<ReadOutcome>& known) {
+  if (!known || std::holds_alternative<std::exception_ptr>(*known)) return false;
+  const Buffer* bytes = bytes_of(known);
+  return bytes == nullptr || bytes->size() < kSignBytes;
+}
+
 /// Reads under way; take() waits.
 class Reading {
  public:
-  Reading(Store& store, std::string key, std::uint64_t largest) : key_(std::move(key)) {
+  /// Reads nothing where `known` is the answer.
+  Reading(Store& store, std::string key, std::uint64_t largest,
+          std::optional<ReadOutcome> known = {})
+      : key_(std::move(key)) {
     const auto promise = std::make_shared<std::promise<ReadOutcome>>();
     outcome_ = promise->get_future();
-    store.read_async(key_, {0, UINT64_MAX, false, largest},
-                     [promise](ReadOutcome outcome) { promise->set_value(std::move(outcome)); });
+    if (is_answer(known))
+      promise->set_value(std::move(*known));
+    else
+      store.read_async(key_, {0, UINT64_MAX, false, largest},
+                       [promise](ReadOutcome outcome) { promise->set_value(std::move(outcome)); });
   }
   std::optional<Buffer> take() {
     ReadOutcome outcome = outcome_.get();
@@ -75,15 +93,21 @@ std::optional<Buffer> take_if_there(Reading& reading) {
   }
 }
 
-/// The snapshot that a branch or tag of version 1 names; nullopt for what is no such file.
-std::optional<ObjectId> parse_ref(const Buffer& bytes) {
+/// What a branch or tag of version 1 says of its snapshot; nullopt for what is no such file.
+std::optional<std::string> text_of_ref(const Buffer& bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   try {
     const Json json = parse_json(text, "ref.json", {.memory = 1 << 20});
-    return parse_object_id(JsonRef(json, "").at("snapshot").string());
+    return JsonRef(json, "").at("snapshot").string();
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+/// The snapshot that it names; nullopt where it names none.
+std::optional<ObjectId> parse_ref(const Buffer& bytes) {
+  const std::optional<std::string> text = text_of_ref(bytes);
+  return text ? parse_object_id(*text) : std::nullopt;
 }
 
 ObjectId checked_id(Bytes bytes) {
@@ -111,6 +135,12 @@ ObjectId parse_user_id(const std::string& text) {
 
 }  // namespace
 
+bool is_repository(const RepositorySigns& signs) {
+  const Buffer *entry = bytes_of(signs.entry), *branch = bytes_of(signs.main_branch);
+  return (entry != nullptr && has_magic(entry->span())) ||
+         (branch != nullptr && text_of_ref(*branch));
+}
+
 std::string snapshot_key(const ObjectId& id) { return "snapshots/" + base32(id); }
 std::string manifest_key(const ObjectId& id) { return "manifests/" + base32(id); }
 std::string chunk_key(const ObjectId& id) { return "chunks/" + base32(id); }
@@ -126,7 +156,8 @@ Repository::Repository(std::shared_ptr<Store> entry, const IcechunkOptions& opti
     : entry_(std::move(entry)), options_(options), memory_(memory) {}
 
 std::unique_ptr<Repository> Repository::find(std::shared_ptr<Store> entry,
-                                             const IcechunkOptions& options, std::uint64_t memory) {
+                                             const IcechunkOptions& options, std::uint64_t memory,
+                                             RepositorySigns signs) {
   const int chosen = !options.branch.empty() + !options.tag.empty() + !options.snapshot.empty();
   if (chosen > 1)
     throw Error(ErrorCode::invalid_argument, "give one of --branch, --tag and --snapshot");
@@ -136,10 +167,12 @@ std::unique_ptr<Repository> Repository::find(std::shared_ptr<Store> entry,
                 "--snapshot");
   const std::string branch = options.branch.empty() ? kMain : options.branch;
   check_name(branch);
-  Reading repo(*entry, kEntry, memory);
-  Reading ref(*entry, branch_key(branch), kMaxRefFile);
+  const bool is_main = branch == kMain;
+  std::optional<ReadOutcome>& known = signs.main_branch;
+  Reading repo(*entry, kRepositoryEntry, memory, std::move(signs.entry));
+  Reading ref(*entry, branch_key(branch), kMaxRefFile, is_main ? std::move(known) : std::nullopt);
   std::optional<Reading> main_ref;
-  if (branch != kMain) main_ref.emplace(*entry, branch_key(kMain), kMaxRefFile);
+  if (!is_main) main_ref.emplace(*entry, kMainBranch, kMaxRefFile, std::move(known));
   const std::optional<Buffer> repo_bytes = take_if_there(repo);
   const std::optional<Buffer> ref_bytes = take_if_there(ref);
   std::unique_ptr<Repository> found(new Repository(std::move(entry), options, memory));
@@ -147,7 +180,7 @@ std::unique_ptr<Repository> Repository::find(std::shared_ptr<Store> entry,
     try {
       found->open_entry(*repo_bytes);
     } catch (Error& error) {
-      throw error.at(found->entry_->url() + "/" + kEntry);
+      throw error.at(found->entry_->url() + "/" + kRepositoryEntry);
     }
     return found;
   }

@@ -13,6 +13,7 @@
 #include "engine/store/icechunk/file.h"
 #include "engine/store/icechunk/object_id.h"
 #include "engine/store/icechunk/options.h"
+#include "engine/store/icechunk/signs.h"
 #include "engine/store/icechunk/snapshot.h"
 #include "engine/store/store.h"
 
@@ -30,6 +31,9 @@ struct Commit {
   std::string message;
 };
 
+/// Do they tell of a repository?
+bool is_repository(const RepositorySigns& signs);
+
 std::string snapshot_key(const ObjectId& id);
 std::string manifest_key(const ObjectId& id);
 std::string chunk_key(const ObjectId& id);
@@ -40,10 +44,12 @@ Error removed(const std::string& what);
 /// Of one thread at a time.
 class Repository {
  public:
-  /// nullptr where there is none. Reads what `options` need, in one round trip. `entry` reads
-  /// objects that change, as they are now. Throws what reading throws, corrupt, not_supported.
+  /// nullptr where there is none. Reads what `options` need and `signs` lack, in one round trip.
+  /// `entry` reads objects that change, as they are now. Throws what reading throws, corrupt,
+  /// not_supported.
   static std::unique_ptr<Repository> find(std::shared_ptr<Store> entry,
-                                          const IcechunkOptions& options, std::uint64_t memory);
+                                          const IcechunkOptions& options, std::uint64_t memory,
+                                          RepositorySigns signs = {});
 
   int version() const { return file_ ? 2 : 1; }
 

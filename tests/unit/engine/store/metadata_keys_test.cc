@@ -19,6 +19,10 @@ TEST(MetadataKeys, ReferencesAndBranchesAreRewritten) {
   for (const char* key : {"refs/branch.main/ref.json", "repo", "set.json"})
     EXPECT_TRUE(is_rewritten_key(key)) << key;
   EXPECT_FALSE(is_rewritten_key("manifests/ABC"));
+  for (const char* key : {"repo", "refs/branch.main/ref.json", "refs/tag.a/ref.json"})
+    EXPECT_TRUE(is_repository_key(key)) << key;
+  for (const char* key : {"a/repo", "set.json", "refs/x", "zarr.json"})
+    EXPECT_FALSE(is_repository_key(key)) << key;
 }
 
 }  // namespace metadata_keys_test

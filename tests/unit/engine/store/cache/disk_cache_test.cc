@@ -279,6 +279,16 @@ TEST_F(DiskCache, TrustAsksAboutMetadataOnly) {
   EXPECT_EQ(origin->requests, 1);
 }
 
+TEST_F(DiskCache, TrustAsksAboutSetsAndBranches) {
+  options.trust = true;
+  for (const char* key : {"set.json", "repo", "refs/branch.main/ref.json"}) {
+    origin->set(key, "old", "1");
+    EXPECT_EQ(read(*mount(), key), "old");
+    origin->set(key, "new", "2");
+    EXPECT_EQ(read(*mount(), key), "new") << key;
+  }
+}
+
 TEST_F(DiskCache, WhatIsTrustedHasOneVersion) {
   fill();
   options.trust = true;

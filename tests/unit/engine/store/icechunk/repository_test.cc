@@ -98,6 +98,51 @@ TEST(IcechunkRepository, IsNotFoundInOtherStores) {
   EXPECT_EQ(open(store), nullptr);
 }
 
+TEST(IcechunkRepository, DoesNotReadAgainWhatHasBeenRead) {
+  const auto signs_of = [](MemoryStore& store) {
+    RepositorySigns signs{store.read(kRepositoryEntry, {0, kSignBytes}),
+                          store.read(kMainBranch, {0, kSignBytes})};
+    EXPECT_TRUE(icechunk::is_repository(signs));
+    store.asked.clear();
+    return signs;
+  };
+  const auto found = [](const std::shared_ptr<MemoryStore>& store, RepositorySigns signs,
+                        const IcechunkOptions& options = {}) {
+    return Repository::find(store, options, 1 << 20, std::move(signs))->choose().snapshot;
+  };
+  for (const auto& store : {version_1(), version_2()}) {
+    EXPECT_EQ(found(store, signs_of(*store)), object_id('b'));
+    EXPECT_THAT(store->asked, testing::IsEmpty());
+  }
+  const auto store = version_1();
+  EXPECT_EQ(found(store, signs_of(*store), {.branch = "dev"}), object_id('a'));
+  EXPECT_THAT(store->asked, testing::ElementsAre(testing::Pair("refs/branch.dev/ref.json", 1)));
+
+  // What failed, and what is not all there is, is read.
+  const auto both = version_1();
+  both->objects.merge(version_2()->objects);
+  both->objects.erase("refs/branch.main/ref.json");
+  both->set(kMainBranch, ref_json('a'));
+  RepositorySigns signs = signs_of(*both);
+  signs.entry = std::make_exception_ptr(Error(ErrorCode::timed_out, "late"));
+  EXPECT_EQ(found(both, std::move(signs)), object_id('b'));
+  EXPECT_THAT(both->asked, testing::ElementsAre(testing::Pair("repo", 1)));
+  signs = signs_of(*both);
+  signs.entry = std::optional(Buffer(kSignBytes));
+  EXPECT_EQ(found(both, std::move(signs)), object_id('b'));
+  EXPECT_THAT(both->asked, testing::ElementsAre(testing::Pair("repo", 1)));
+}
+
+TEST(IcechunkRepository, AWebPageIsNoSign) {
+  const auto store = std::make_shared<MemoryStore>();
+  for (const char* key : {kRepositoryEntry, kMainBranch}) store->set(key, "<html>anything</html>");
+  EXPECT_FALSE(
+      icechunk::is_repository({store->read(kRepositoryEntry, {}), store->read(kMainBranch, {})}));
+  EXPECT_FALSE(icechunk::is_repository({}));
+  store->set(kMainBranch, R"({"snapshot": "of another kind"})");
+  EXPECT_TRUE(icechunk::is_repository({{}, store->read(kMainBranch, {})}));
+}
+
 TEST(IcechunkRepository, TellsItsHistory) {
   for (const auto& store : {version_1(), version_2()}) {
     const auto repository = open(store);

@@ -1,0 +1,22 @@
+#pragma once
+// What is read at a place before it is known what lies there.
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/store/store.h"
+
+namespace batchfs {
+
+/// By which an Icechunk repository is known, of version 2 and 1.
+constexpr const char *kRepositoryEntry = "repo", *kMainBranch = "refs/branch.main/ref.json";
+/// So much of the former is asked for: all of it, unless the repository has a long history.
+constexpr std::uint64_t kSignBytes = 64 << 10;
+
+/// What asking for these two brought; nullopt: nobody asked. What is here is not read again, which
+/// saves a round trip.
+struct RepositorySigns {
+  std::optional<ReadOutcome> entry, main_branch;
+};
+
+}  // namespace batchfs
