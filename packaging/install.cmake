@@ -18,7 +18,7 @@ install(FILES ${made}/mount.batchfs ${made}/mount.fuse.batchfs DESTINATION ${CMA
 install(FILES packaging/batchfs@.service packaging/batchfs-end@.service DESTINATION lib/systemd/system)
 install(FILES packaging/era5.conf packaging/slurm/train.sbatch packaging/slurm/train.py packaging/Containerfile
   packaging/kubernetes/sidecar.yaml packaging/kubernetes/daemonset.yaml packaging/slurm/tasks.sbatch
-  packaging/cache/nginx.conf packaging/kubernetes/cache.yaml
+  packaging/cache/nginx.conf packaging/kubernetes/cache.yaml packaging/kubernetes/job.yaml
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/batchfs/examples)
 
 # The program writes its own completions, so that they are never out of step.

@@ -23,19 +23,24 @@ def shipped(text, old, new):
 
 
 class NginxCache:
-    def __init__(self, folder, stores, port=None, kept=None):
-        """`stores`: their servers as HOST:PORT, plain HTTP. `kept`: where slices are kept, by default in `folder`."""
+    def __init__(self, folder, stores, port=None, kept=None, on_socket=False):
+        """`stores`: their servers as HOST:PORT, plain HTTP. `kept`: where slices are kept, by default in `folder`.
+        `on_socket`: it listens on a Unix socket in `folder`."""
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", port or 0))
-            self.port = one.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        if on_socket:
+            self.address = str(self.folder / "socket")
+            self.url = f"unix:{self.address}"
+        else:
+            with socket.socket() as one:
+                one.bind(("127.0.0.1", port or 0))
+                self.address = one.getsockname()
+            self.url = f"http://127.0.0.1:{self.address[1]}"
         site = SHIPPED.read_text()
         site = shipped(site, "/var/cache/nginx/batchfs ", f"{kept or self.folder / 'kept'} ")
         site = shipped(site, "max_size=900g", "max_size=100m")
         site = shipped(site, "keys_zone=batchfs:256m", "keys_zone=batchfs:8m")
-        site = shipped(site, "listen 8090;", f"listen 127.0.0.1:{self.port};")
+        site = shipped(site, "listen 8090;", f"listen {self.url.removeprefix('http://')};")
         site = shipped(site, '  default "";\n', '  default "";\n' + "".join(f"  {s} http://{s};\n" for s in stores))
         (self.folder / "site.conf").write_text(site)
         places = "".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in
@@ -51,8 +56,8 @@ class NginxCache:
         self.process = subprocess.Popen([NGINX, "-e", self.folder / "error.log", "-c", self.folder / "nginx.conf"],
                                         start_new_session=True)
         for _ in range(600):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+            with socket.socket(socket.AF_UNIX if isinstance(self.address, str) else socket.AF_INET) as probe:
+                if probe.connect_ex(self.address) == 0:
                     return self
             assert self.process.poll() is None, (self.folder / "error.log").read_text()
             time.sleep(0.05)

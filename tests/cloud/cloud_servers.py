@@ -1,6 +1,7 @@
 """What the tests upload, and what the servers that they write themselves share: objects in memory, ranges,
-listings in pages."""
+versions, listings in pages."""
 
+import hashlib
 import http.server
 import pathlib
 import re
@@ -43,10 +44,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def answer_object(self, data, suffixes=True):
-        """The object, or the range of it that is asked for."""
+        """The object, or the range of it that is asked for; or that its version is still the same."""
+        version = f'"{hashlib.md5(data).hexdigest()}"'
+        if self.headers.get("If-None-Match") == version:
+            return self.answer(304, ETag=version)
+        self.server.sent.append(self.path)
         asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         if not asked:
-            return self.answer(200, data)
+            return self.answer(200, data, ETag=version)
         first, last = asked.groups()
         if not first:
             if not suffixes:
@@ -55,7 +60,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         first, last = int(first), min(int(last or len(data)), len(data) - 1)
         if first >= len(data):
             return self.answer(416, Content_Range=f"bytes */{len(data)}")
-        return self.answer(206, data[first:last + 1], Content_Range=f"bytes {first}-{last}/{len(data)}")
+        return self.answer(206, data[first:last + 1], ETag=version, Content_Range=f"bytes {first}-{last}/{len(data)}")
 
     def children(self, prefix, after, count=2):
         """(keys, prefixes, next page) of what begins with `prefix`, cut at the next slash."""
@@ -71,5 +76,6 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, handler, objects):
         super().__init__(("127.0.0.1", 0), handler)
         self.objects = objects
+        self.sent = []  # of whose objects bytes were sent
         self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, daemon=True).start()

@@ -245,7 +245,8 @@ def read_by_eight(good, batchfs, proxy, many, folder, caches, end):
 # ---- what is refused ----
 
 
-@pytest.mark.parametrize("url", ["cache:8090", "ftp://cache", "http://cache/path", "http://me:secret@cache", "http://a,http://a", ""])
+@pytest.mark.parametrize("url", ["cache:8090", "ftp://cache", "http://cache/path", "http://me:secret@cache", "http://a,http://a", "unix:cache",
+                                 "unix:/" + 110 * "a", ""])
 def test_what_is_no_cache_is_wrong_usage(batchfs, proxy, url):
     done = batchfs("cat", proxy.url, "x", "--via", url)
     assert done.returncode == 2, done.stderr

@@ -1,4 +1,4 @@
-"""Shared caches of one store among several, filled by warm, and on a disk that is full."""
+"""Shared caches of one store among several, filled by warm, on a disk that is full, and on a Unix socket."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ import xarray as xr
 
 from fault_proxy import Fault, FaultProxy
 from nginx_slices import NGINX, NginxCache
-from test_via import chunks_asked, load, server_of
+from test_via import caches_of, chunks_asked, load, server_of
 
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 BOTH = {"sources": {"a": {}, "b": {"store": "b", "join": {"time": {"pick": "exact"}, "place": {"pick": "exact"}}}},
@@ -81,3 +81,19 @@ def test_a_cache_whose_disk_is_full(good, proxy, tmp_path, values):
         for _ in range(2):
             np.testing.assert_array_equal(load(good("cat", proxy.url, "x", "--via", cache.url)), values)
             (disk / "filled").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+
+
+@needs_nginx
+def test_a_cache_on_a_unix_socket(good, batchfs, proxy, tmp_path, values):
+    """Passwords may go to it. One that is gone, or that nobody listens on, costs no read."""
+    address = proxy.url.replace("http://", "http://me:word@")
+    with NginxCache(tmp_path / "cache", [server_of(proxy)], on_socket=True) as cache:
+        for place in (proxy.url, address, address):
+            np.testing.assert_array_equal(load(good("cat", place, "x", "--via", cache.url)), values)
+        assert len(chunks_asked(proxy)[0]) == len(set(chunks_asked(proxy)[0])) > 0
+        (found,) = caches_of(batchfs, proxy.url, "--via", cache.url)
+        assert found["state"] == "ok" and cache.url in found["found"]
+        cache.kill()
+        np.testing.assert_array_equal(load(good("cat", address, "x", "--via", f"{cache.url},unix:{tmp_path}/none")), values)
+        (found,) = caches_of(batchfs, proxy.url, "--via", cache.url, "--timeout", "2")
+        assert found["state"] == "problem" and cache.address in found["found"]

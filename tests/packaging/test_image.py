@@ -1,15 +1,17 @@
 """The container image, made from the Debian package, and the Kubernetes manifests that use it: run by podman, which knows
 pods. Its base is made of this machine's Debian archive, so that nothing is fetched from a registry of images.
 
-What podman 4 does not know the tests put in other words: jobs, daemon sets, sidecars that begin before the others, folders
-within a volume (subPath), probes.
+What podman 4 does not know the tests put in other words: jobs, daemon sets, stateful sets, sidecars that begin before the
+others, folders within a volume (subPath), probes.
 """
 
+import io
 import json
 import os
 import pathlib
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -20,6 +22,11 @@ import xarray as xr
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/faults")]
+from fault_proxy import FaultProxy  # noqa: E402
+from nginx_slices import shipped  # noqa: E402
+
+PROGRAM = os.path.abspath(os.environ.get("BATCHFS", ROOT / "build/batchfs"))
 KUBERNETES = ROOT / "packaging/kubernetes"
 BASE = "docker.io/library/debian:12-slim"
 USER = 1000
@@ -57,14 +64,16 @@ def podman(tmp_path_factory):
                            base], capture_output=True, text=True)
     if made.returncode != 0:
         pytest.skip(f"mmdebstrap makes no Debian 12 on this machine: {made.stderr.strip()[-300:]}")
-    run("import", base, BASE)
-    base.unlink()
-    works = run("run", "--rm", BASE, "true", check=False)
-    if works.returncode != 0:
-        pytest.skip(f"podman runs no container on this machine: {works.stderr.strip()}")
-    yield run
-    run("pod", "rm", "--all", "--force", "--time", "1", check=False)
-    run("system", "reset", "--force", check=False)
+    try:
+        run("import", base, BASE)
+        base.unlink()
+        works = run("run", "--rm", BASE, "true", check=False)
+        if works.returncode != 0:
+            pytest.skip(f"podman runs no container on this machine: {works.stderr.strip()}")
+        yield run
+    finally:  # its storage is a mount
+        run("pod", "rm", "--all", "--force", "--time", "1", check=False)
+        run("system", "reset", "--force", check=False)
 
 
 @pytest.fixture(scope="module")
@@ -157,3 +166,104 @@ def test_pods_of_the_manifests_serve_batches(podman, image, store, tmp_path, nam
         assert float(read.stdout) == pytest.approx(expected, rel=1e-6)
     finally:
         podman("play", "kube", "--down", played, check=False)
+
+
+def documents_of(name):
+    return list(yaml.safe_load_all((KUBERNETES / name).read_text()))
+
+
+def play(podman, path, documents):
+    path.write_text(yaml.safe_dump_all(documents))
+    podman("play", "kube", path)
+
+
+def test_the_pods_of_an_indexed_job_share_statistics(podman, image, store, tmp_path):
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts").chmod(0o777)
+    view, share, merge = documents_of("job.yaml")
+    assert share["spec"]["completionMode"] == "Indexed"
+
+    def pod(job, name, **environment):
+        """A pod of the job as its controller makes it, with 3 shares, local folders and nothing of a cluster."""
+        spec = json.loads(json.dumps(job["spec"]["template"]["spec"]))
+        (container,) = spec["containers"]
+        known = {one["name"]: one["value"] for one in container.get("env", [])}
+        if environment:
+            assert known["TASKS"] == str(job["spec"]["completions"])
+        container["env"] = [{"name": key, "value": value} for key, value in (known | environment).items()]
+        container.pop("resources", None)
+        container["image"] = "localhost/batchfs"
+        for words in ("command", "args"):
+            container[words] = [word.replace("s3://bucket/era5.zarr", "/data/era5.zarr").replace("s3://bucket/parts", "/parts")
+                                for word in container.get(words, [])]
+        container.setdefault("volumeMounts", []).extend([{"name": "data", "mountPath": "/data", "readOnly": True},
+                                                         {"name": "parts", "mountPath": "/parts"}])
+        spec.setdefault("volumes", []).extend([{"name": "data", "hostPath": {"path": str(store.parent)}},
+                                               {"name": "parts", "hostPath": {"path": str(tmp_path / "parts")}}])
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+    def finish(name, documents):
+        play(podman, tmp_path / f"{name}.yaml", documents)
+        assert podman("wait", f"{name}-batchfs").stdout.strip() == "0", podman("logs", f"{name}-batchfs").stdout
+        return podman("logs", f"{name}-batchfs").stdout
+
+    for index in range(3):
+        finish(f"share-{index}", [view, pod(share, f"share-{index}", JOB_COMPLETION_INDEX=str(index), TASKS="3")])
+    (tmp_path / "view.json").write_text(view["data"]["view.json"])
+    alone = subprocess.run([PROGRAM, "statistics", store, "--view", tmp_path / "view.json", "--json"], capture_output=True, check=True)
+    assert json.loads(finish("merge", [pod(merge, "merge")])) == json.loads(alone.stdout)
+
+
+@pytest.fixture(scope="module")
+def nginx_image(podman, tmp_path_factory):
+    """In place of the one that cache.yaml names."""
+    context = tmp_path_factory.mktemp("nginx")
+    (context / "Containerfile").write_text(
+        f"FROM {BASE}\nRUN apt-get update && apt-get install -y --no-install-recommends nginx-light ca-certificates\n"
+        'CMD ["nginx", "-g", "daemon off;"]\n')
+    podman("build", "--tag", "localhost/nginx", "--file", context / "Containerfile", context)
+    return "localhost/nginx"
+
+
+def test_a_pod_of_the_shared_caches_keeps_what_it_fetches(podman, nginx_image, store, tmp_path):
+    service, caches, policy = documents_of("cache.yaml")
+    (port,) = service["spec"]["ports"]
+    spec = caches["spec"]["template"]["spec"]
+    (nginx,) = spec["containers"]
+    labels = caches["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"] == labels == policy["spec"]["podSelector"]["matchLabels"]
+    assert port["port"] == nginx["ports"][0]["containerPort"] == policy["spec"]["ingress"][0]["ports"][0]["port"]
+    assert [claim["metadata"]["name"] for claim in caches["spec"]["volumeClaimTemplates"]] == ["disk"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listens = f"127.0.0.1:{free.getsockname()[1]}"
+    (tmp_path / "disk").mkdir()
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    with FaultProxy(store) as origin:
+        site = shipped((ROOT / "packaging/cache/nginx.conf").read_text(), f"listen {port['port']};", f"listen {listens};")
+        site = shipped(site, '  default "";\n', f'  default "";\n  127.0.0.1:{origin.port} http://127.0.0.1:{origin.port};\n')
+        site = shipped(site, "max_size=900g", "max_size=100m")
+        spec["hostNetwork"] = True
+        spec["volumes"].append({"name": "disk", "hostPath": {"path": str(tmp_path / "disk")}})
+        nginx.update(image=nginx_image, ports=[])
+        del nginx["readinessProbe"]
+        configuration = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "batchfs-cache"}, "data": {"nginx.conf": site}}
+        try:
+            play(podman, tmp_path / "pod.yaml", [configuration, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "cache"},
+                                                                  "spec": spec}])
+            until = time.monotonic() + 60
+            while socket.socket().connect_ex(("127.0.0.1", int(listens.partition(":")[2]))) != 0:
+                assert time.monotonic() < until, podman("logs", "cache-nginx", check=False)
+                time.sleep(0.2)
+            for _ in range(2):
+                read = subprocess.run([PROGRAM, "cat", origin.url, "2m_temperature", "--via", f"http://{listens}"], capture_output=True)
+                assert read.returncode == 0, read.stderr
+                np.testing.assert_array_equal(np.load(io.BytesIO(read.stdout)), xr.open_zarr(store)["2m_temperature"].values)
+        finally:
+            podman("play", "kube", "--down", tmp_path / "pod.yaml", check=False)
+        fetched = [path for method, path, headers in origin.requests
+                   if path.startswith("2m_temperature/c/") and "If-None-Match" not in headers]
+    assert fetched and len(fetched) == len(set(fetched))
+    assert [path for path in (tmp_path / "disk").rglob("*") if path.is_file()]

@@ -14,6 +14,9 @@ import pytest
 import zarr
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/faults"))
+from fault_proxy import FaultProxy  # noqa: E402
+
 PROGRAM = os.path.abspath(os.environ.get("BATCHFS", ROOT / "build/batchfs"))
 LONG = 120  # seconds that nothing here takes, on however slow a machine
 TOOLS = ["slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "munged", "unshare"]
@@ -47,7 +50,7 @@ TRAIN = """
 import json, os, pathlib, sys
 import numpy
 rank, world = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"])
-epoch = pathlib.Path(sys.argv[1], "train", f"rank-{rank}-of-{world}", "epoch-0001")
+epoch = pathlib.Path(sys.argv[1], "train", f"rank-{rank}-of-{world}", os.environ.get("EPOCH", "epoch-0001"))
 samples = []
 for file in sorted(epoch.glob("*.npy")):
     told = json.loads(file.with_suffix(".json").read_text())["samples"]
@@ -126,10 +129,10 @@ def job(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("nodes, tasks", [(1, 2), (2, 2)])
-def test_ranks_share_the_samples(cluster, job, nodes, tasks):
+def trained(cluster, job, nodes, tasks, *arguments, **more):
+    """The ranks of a job, each as (world, node, samples), the rest of its output, and its number."""
     told = subprocess.run(["sbatch", "--parsable", f"--nodes={nodes}", f"--ntasks-per-node={tasks}", "--output=out-%j", "train.sbatch",
-                           job / "s.zarr", job / "view.json"], cwd=job, env=cluster, capture_output=True, text=True)
+                           *arguments], cwd=job, env=cluster | more, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     number = told.stdout.strip()
     until = time.monotonic() + LONG
@@ -140,6 +143,12 @@ def test_ranks_share_the_samples(cluster, job, nodes, tasks):
     ranks = {rank: (world, node, samples) for rank, world, node, samples in
              (json.loads(line[5:]) for line in output.splitlines() if line.startswith("RANK "))}
     assert sorted(ranks) == list(range(nodes * tasks)), output
+    return ranks, output, number
+
+
+@pytest.mark.parametrize("nodes, tasks", [(1, 2), (2, 2)])
+def test_ranks_share_the_samples(cluster, job, nodes, tasks):
+    ranks, output, number = trained(cluster, job, nodes, tasks, job / "s.zarr", job / "view.json")
     assert {world for world, _, _ in ranks.values()} == {nodes * tasks}
     assert {node for _, node, _ in ranks.values()} == {"n1", "n2"} if nodes == 2 else {"n1"}
     assert sorted(sample for _, _, samples in ranks.values() for sample in samples) == list(range(SAMPLES))
@@ -147,6 +156,28 @@ def test_ranks_share_the_samples(cluster, job, nodes, tasks):
     rest = [line for line in output.splitlines() if not line.startswith("RANK ")]
     assert len(rest) == nodes and all("mounted on" in line for line in rest), rest
     assert not [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if f"batchfs-{number} " in line]
+
+
+def test_nodes_keep_the_chunks_of_their_lanes(cluster, job, tmp_path):
+    """In a cache on a disk of their own: the second job fetches next to nothing, and has other mounts."""
+    values = np.repeat(np.arange(320, dtype="f4")[:, None], 5, axis=1)
+    zarr.create_group(tmp_path / "s.zarr").create_array("v", data=values, chunks=(2, 5), dimension_names=["time", "x"])
+    zarr.consolidate_metadata(tmp_path / "s.zarr")
+    view = {"name": "train", "window": {"time": 1}, "batch": {"size": 4}, "epochs": 2,
+            "order": {"shuffle": "block", "buffer": 1, "lanes": 4, "home": True}}
+    (tmp_path / "view.json").write_text(json.dumps(view))
+    with FaultProxy(tmp_path / "s.zarr") as origin:
+        fetched = []
+        for epoch in range(2):
+            ranks, _, _ = trained(cluster, job, 2, 2, origin.url, tmp_path / "view.json",
+                                  "--cache-dir", f"{cluster['BATCHFS_DIR']}/cache", EPOCH=f"epoch-{epoch:04d}")
+            assert [ranks[rank][1] for rank in range(4)] == ["n1", "n1", "n2", "n2"]
+            assert sorted(sample for _, _, samples in ranks.values() for sample in samples) == list(range(320))
+            fetched.append(sum(method == "GET" and path.startswith("v/c/") and "If-None-Match" not in headers
+                               for method, path, headers in origin.requests))
+            origin.requests.clear()
+    assert 160 <= fetched[0] <= 1.15 * 160  # each chunk is of one node
+    assert fetched[1] <= 0.05 * fetched[0]
 
 
 def test_tasks_of_an_array(cluster, job, tmp_path):

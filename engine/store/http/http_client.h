@@ -39,6 +39,7 @@ const std::string* find_header(const HttpHeaders& headers, std::string_view name
 struct HttpGateway {
   std::string url;             // "http://host:port" or "https://host", no path
   double connect_timeout = 1;  // seconds
+  std::string socket = {};     // the path of the Unix socket that it listens on; empty: TCP
 };
 
 /// Progress of a request, for the stall detector. Nanoseconds of the steady clock.

@@ -104,6 +104,8 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   };
   set(CURLOPT_URL, url.c_str());
   if (gateway != nullptr) set(CURLOPT_PROXY, "");  // it is near
+  if (gateway != nullptr && !gateway->socket.empty())
+    set(CURLOPT_UNIX_SOCKET_PATH, gateway->socket.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_PRIVATE, this);
   set(CURLOPT_HTTPHEADER, headers_.get());
@@ -367,6 +369,8 @@ std::string HttpTransfer::place() const {
 }
 
 std::string HttpTransfer::peer() const {
+  if (request_.gateway != nullptr && !request_.gateway->socket.empty())
+    return request_.gateway->socket;
   try {
     return parse_uri(request_.gateway != nullptr ? request_.gateway->url : request_.url)
         .authority();

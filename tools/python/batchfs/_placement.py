@@ -7,6 +7,7 @@ object is the product of the pieces along all axes.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import re
@@ -280,6 +281,16 @@ class Placement:
     @property
     def blends(self) -> bool:
         return any(axis.is_weighted for axis in self.axes)
+
+
+def digest_of(axes: list[Axis]) -> str:
+    """Of their names, lengths and labels."""
+    known = hashlib.sha256()
+    for axis in axes:
+        known.update(f"{axis.name} {axis.length}".encode())
+        if axis.labels is not None:
+            known.update(np.ascontiguousarray(axis.labels).tobytes())
+    return known.hexdigest()[:32]
 
 
 def placements_of(info: ViewInfo, tensors: list[str], names: dict[str, str], arrays: dict[str, Any], time: str,

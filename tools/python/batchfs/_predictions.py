@@ -21,7 +21,7 @@ from ._errors import Error, InvalidArgument
 from ._fold import Samples, cut, fold
 from ._host import on_host
 from ._output import RUN_KEY, WORKING, Folder, Lock, Parts
-from ._placement import Axis, Placement
+from ._placement import Placement, digest_of
 from ._windows import Windows
 
 
@@ -60,7 +60,7 @@ class Predictions:
     def _begin(self) -> str:
         identity = {"batchfs": "predictions", "version": 1, "arrays": self._arrays.identity(), "overlap": self._options.overlap,
                     "samples": self._windows.digest(), "denormalize": self._options.denormalize,
-                    "coordinates": _digest_of([axis for placement in self._placements for axis in placement.axes])}
+                    "coordinates": digest_of([axis for placement in self._placements for axis in placement.axes])}
         run = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
         folder = self._folder
         found = folder.get(RUN_KEY)
@@ -434,12 +434,3 @@ class Predictions:
         names = ", ".join(f"{one.name} {one.dtype} {one.shape}" for one in self._placements)
         state = "finished" if self.finished else "closed" if self._closed else f"rank {self._rank} of {self._world}"
         return f"<batchfs.Predictions {self._folder.root}: {names}; {state}>"
-
-
-def _digest_of(axes: list[Axis]) -> str:
-    known = hashlib.sha256()
-    for axis in axes:
-        known.update(f"{axis.name} {axis.length}".encode())
-        if axis.labels is not None:
-            known.update(np.ascontiguousarray(axis.labels).tobytes())
-    return known.hexdigest()[:32]

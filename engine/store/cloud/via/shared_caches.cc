@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <sys/un.h>
+
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -19,14 +21,25 @@ constexpr std::int64_t kFirstRest = 10 * kSecond, kLongestRest = 300 * kSecond;
 /// Others try a cache that was left alone only when the first one has had this time for its answer.
 constexpr std::int64_t kTrial = 5 * kSecond;
 constexpr int kFailuresInRow = 3;
+constexpr std::string_view kUnix = "unix:";  // a Unix socket
 
 Error unusable(const std::string& typed, const std::string& why) {
-  return Error(ErrorCode::invalid_argument,
-               fmt::format("{}; a shared cache is http://HOST:PORT or https://HOST", why),
-               "--via " + typed);
+  return Error(
+      ErrorCode::invalid_argument,
+      fmt::format("{}; a shared cache is http://HOST:PORT, https://HOST or unix:/PATH", why),
+      "--via " + typed);
 }
 
 std::string parse_cache_url(const std::string& typed) {
+  if (typed.starts_with(kUnix)) {
+    const std::string path = typed.substr(kUnix.size());
+    if (!path.starts_with('/') || path.starts_with("//") || path.ends_with('/'))
+      throw unusable(typed, "it names no socket by its absolute path");
+    if (path.size() >= sizeof(sockaddr_un::sun_path))
+      throw unusable(typed, fmt::format("Linux limits the path of a socket to {} bytes",
+                                        sizeof(sockaddr_un::sun_path) - 1));
+    return typed;
+  }
   Uri uri;
   try {
     uri = parse_uri(typed);
@@ -41,6 +54,11 @@ std::string parse_cache_url(const std::string& typed) {
   if (!uri.query.empty() || uri.path.find_first_not_of('/') != std::string::npos)
     throw unusable(shown, "it has a path or a query");
   return uri.scheme + "://" + uri.authority();
+}
+
+HttpGateway gateway_of(const std::string& url) {
+  if (!url.starts_with(kUnix)) return {.url = url};
+  return {.url = "http://localhost", .socket = url.substr(kUnix.size())};
 }
 
 std::uint64_t score(const std::string& cache, std::string_view object, std::uint64_t part) {
@@ -62,6 +80,7 @@ std::vector<std::string> parse_cache_urls(const std::vector<std::string>& typed)
 }
 
 bool is_confidential(const std::string& cache_url) {
+  if (cache_url.starts_with(kUnix)) return true;
   const Uri uri = parse_uri(cache_url);
   return uri.scheme == "https" || is_loopback(uri);
 }
@@ -82,7 +101,7 @@ SharedCaches::SharedCaches(Options options)
       are_confidential_(std::all_of(options_.urls.begin(), options_.urls.end(), is_confidential)),
       client_(HttpClient::Options{.timeout = options_.timeout}) {
   for (const std::string& url : options_.urls)
-    caches_.push_back({.gateway = std::make_shared<HttpGateway>(HttpGateway{url})});
+    caches_.push_back({.gateway = std::make_shared<HttpGateway>(gateway_of(url))});
 }
 
 std::optional<std::size_t> SharedCaches::choose(std::string_view url, std::uint64_t offset,
@@ -95,7 +114,7 @@ std::optional<std::size_t> SharedCaches::choose(std::string_view url, std::uint6
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     if (caches_[i].left_alone_until > now) continue;
     if (std::find(refused.begin(), refused.end(), i) != refused.end()) continue;
-    const std::uint64_t its_score = score(caches_[i].gateway->url, object, offset / kPart);
+    const std::uint64_t its_score = score(options_.urls[i], object, offset / kPart);
     if (best && its_score <= best_score) continue;
     best = i;
     best_score = its_score;

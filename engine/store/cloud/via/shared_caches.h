@@ -20,9 +20,9 @@
 
 namespace batchfs {
 
-/// "http://host:port" or "https://host[:port]" of each, as typed, without slashes at the end.
-/// "none" alone stands for no cache. Throws invalid_argument for anything else: other schemes, a
-/// path, a query, a user, the same twice.
+/// "http://host:port", "https://host[:port]" or "unix:/path" of each, as typed, without slashes at
+/// the end. "none" alone stands for no cache. Throws invalid_argument for anything else: other
+/// schemes, a path of a server, a query, a user, the same twice.
 std::vector<std::string> parse_cache_urls(const std::vector<std::string>& typed);
 
 /// Can only the cache itself read the requests: is it reached by TLS, or on this
@@ -48,7 +48,7 @@ class SharedCaches {
   bool are_confidential() const { return are_confidential_; }
   bool trust() const { return options_.trust; }
   std::size_t size() const { return caches_.size(); }
-  const std::string& url(std::size_t cache) const { return caches_[cache].gateway->url; }
+  const std::string& url(std::size_t cache) const { return options_.urls[cache]; }
   const std::shared_ptr<const HttpGateway>& gateway(std::size_t cache) const {
     return caches_[cache].gateway;
   }

@@ -367,6 +367,11 @@ TEST(HttpTransfer, AGatewaysRedirectsAreNotFollowedAndItsNameStandsInErrors) {
   request.gateway = std::make_shared<HttpGateway>(HttpGateway{"http://127.0.0.1:9"});
   Played refused(request);
   EXPECT_THAT(refused.error(refused.perform()).why(), HasSubstr("127.0.0.1:9"));
+
+  request.gateway =
+      std::make_shared<HttpGateway>(HttpGateway{.url = gateway.url(), .socket = "/absent/socket"});
+  Played absent(request);
+  EXPECT_THAT(absent.error(absent.perform()).why(), HasSubstr("/absent/socket"));
 }
 
 }  // namespace http_transfer_test

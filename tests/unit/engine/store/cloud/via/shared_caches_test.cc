@@ -42,10 +42,11 @@ std::uint64_t counter(const SharedCaches& caches, const std::string& name) {
 }
 
 TEST(CacheUrls, AreServersAlone) {
-  EXPECT_THAT(parse_cache_urls({"http://one:8090/", "https://Two.example"}),
-              ElementsAre("http://one:8090", "https://two.example"));
-  for (const char* wrong : {"one:8090", "ftp://one", "http://one/path", "http://one?x=1",
-                            "http://user:hidden@one", "", "http://", "unix:/run/x"}) {
+  EXPECT_THAT(parse_cache_urls({"http://one:8090/", "https://Two.example", "unix:/run/Three"}),
+              ElementsAre("http://one:8090", "https://two.example", "unix:/run/Three"));
+  for (const char* wrong :
+       {"one:8090", "ftp://one", "http://one/path", "http://one?x=1", "http://user:hidden@one", "",
+        "http://", "unix:", "unix:run/x", "unix:/", "unix://run/x"}) {
     const Error error = error_of([&] { parse_cache_urls({wrong}); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << wrong;
     EXPECT_THAT(std::string(error.what()), HasSubstr("--via")) << wrong;
@@ -67,11 +68,18 @@ TEST(CacheUrls, NoneStandsForNoCache) {
 
 TEST(CacheUrls, ClearTextIsReadByOthersButOnThisMachine) {
   for (const char* url :
-       {"https://one", "http://127.0.0.1:80", "http://localhost:1", "http://[::1]"})
+       {"https://one", "http://127.0.0.1:80", "http://localhost:1", "http://[::1]", "unix:/run/x"})
     EXPECT_TRUE(is_confidential(url)) << url;
   for (const char* url : {"http://one", "http://10.0.0.1:80", "http://127.example"})
     EXPECT_FALSE(is_confidential(url)) << url;
   EXPECT_FALSE(SharedCaches({.urls = {"http://127.0.0.1:1", "http://one"}}).are_confidential());
+}
+
+TEST(SharedCaches, UnixSocketsAreGateways) {
+  SharedCaches caches({.urls = {"unix:/run/x", "http://one"}});
+  EXPECT_EQ(caches.url(0), "unix:/run/x");
+  EXPECT_EQ(caches.gateway(0)->socket, "/run/x");
+  EXPECT_EQ(caches.gateway(1)->socket, "");
 }
 
 TEST(SharedCaches, EveryMachineChoosesAlikeAndEvenly) {
