@@ -37,8 +37,8 @@ class PieceWriter {
   const PieceForm form_;
   const Dims index_;
   Box region_, targets_;
-  Dims strides_;  // bytes
-  std::vector<Buffer> pieces_;
+  Dims strides_;                             // bytes
+  std::vector<std::vector<Buffer>> pieces_;  // each in parts
   std::atomic<std::size_t> left_;
 };
 

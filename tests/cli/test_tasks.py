@@ -193,6 +193,23 @@ def test_another_state_of_the_store_is_refused(store, tmp_path):
     assert "differs" in said and said.count("\n") == 1
 
 
+def test_a_full_disk_leaves_no_part(store, whole, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", disk]).returncode != 0:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        said = task(store, disk / "parts", 0, 2, ok=False)
+        assert "No space left" in said and "run the same command again" in said and said.count("\n") == 1
+        assert not (disk / "parts" / "part-000000").exists()
+        subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)
+        for i in range(2):
+            task(store, disk / "parts", i, 2)
+        assert call("statistics", "--merge", disk / "parts", "--json") == whole
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 @pytest.mark.parametrize("words, why", [
     (["statistics"], "STORE is required"),
     (["statistics", "s.zarr"], "--view is required"),

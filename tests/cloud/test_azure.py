@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import urllib.parse
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -58,6 +59,41 @@ class Azure(Handler):
         return self.answer_object(data, suffixes=False)
 
     do_HEAD = do_GET
+
+    def do_PUT(self):
+        """Put Blob, Put Block and Put Block List."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if not self.may_write():
+            return None
+        key, comp = urllib.parse.unquote(self.path_part.split("/", 3)[3]), self.query.get("comp")
+        if comp == "block":
+            self.server.blocks.setdefault(key, {})[self.query["blockid"]] = body
+        elif comp == "blocklist":
+            named = [node.text for node in ElementTree.fromstring(body)]
+            blocks = self.server.blocks.pop(key)
+            assert set(named) == set(blocks) and len({len(name) for name in named}) == 1
+            self.server.objects[key] = b"".join(blocks[name] for name in named)
+        else:
+            assert comp is None and self.headers["x-ms-blob-type"] == "BlockBlob"
+            self.server.objects[key] = body
+        return self.answer(201)
+
+    def do_DELETE(self):
+        if not self.may_write():
+            return None
+        found = self.server.objects.pop(urllib.parse.unquote(self.path_part.split("/", 3)[3]), None)
+        return self.answer(404, x_ms_error_code="BlobNotFound") if found is None else self.answer(202)
+
+    def may_write(self):
+        if not self.allowed():
+            self.answer(403, x_ms_error_code="AuthenticationFailed")
+        elif self.server.right != "key":
+            self.answer(403, x_ms_error_code="AuthorizationPermissionMismatch")
+        elif self.path_part.split("/")[2] != CONTAINER:
+            self.answer(404, x_ms_error_code="ContainerNotFound")
+        else:
+            return True
+        return False
 
     def list(self):
         query = self.query

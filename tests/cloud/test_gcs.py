@@ -79,7 +79,7 @@ class Google(Handler):
             claims = json.loads(decode(claims))
             assert json.loads(decode(header)) == {"alg": "RS256", "typ": "JWT", "kid": "kid"}
             assert claims["iss"] == EMAIL and claims["aud"] == f"{self.server.url}/token"
-            assert claims["scope"].endswith("read_only") and abs(claims["iat"] - time.time()) < 60
+            assert claims["scope"].endswith(self.server.scope) and abs(claims["iat"] - time.time()) < 60
             assert claims["exp"] - claims["iat"] == 3600
         self.server.tokens.append(f"token{len(self.server.tokens)}")
         return self.answer(200, json.dumps({"access_token": self.server.tokens[-1], "expires_in": 3600}))
@@ -108,7 +108,7 @@ def key():
 @pytest.fixture
 def google(stores, key):
     server = Server(Google, {f"some data/{name}": data for folder in stores.values() for name, data in files_of(folder)})
-    server.key, server.tokens = key, []
+    server.key, server.tokens, server.scope = key, [], "devstorage.read_only"
     yield server
     server.shutdown()
 

@@ -224,3 +224,31 @@ def test_refusals(batchfs, place, tmp_path):
     (tmp_path / "dotted.json").write_text(json.dumps(dotted))
     said = batchfs.refusal("export", place / "s.zarr", "--view", tmp_path / "dotted.json", "--to", "webdataset", "-o", tmp_path / "d")
     assert "'a.b' has a dot" in said
+
+
+def test_a_changed_view_is_another_run(batchfs, export, place, tmp_path):
+    out, told = export("npz", "--task", 0, "--tasks", 2)
+    assert told["state"] == "task done"
+    before = contents(out)
+    (tmp_path / "changed.json").write_text(json.dumps({**VIEW, "order": {"shuffle": "global", "seed": 4}}))
+    command = ["export", place / "s.zarr", "--to", "npz", "-o", out, "--task", 1, "--tasks", 2, "--view"]
+    assert "of another run" in batchfs.refusal(*command, tmp_path / "changed.json")
+    assert contents(out) == before
+    assert export("npz", "--task", 1, "--tasks", 2)[1]["state"] == "finished"
+
+
+@pytest.mark.parametrize("form", ["zarr", "webdataset", "mds", "npz"])
+def test_a_full_disk_loses_nothing(batchfs, export, place, tmp_path, form):
+    small, disk = ("--shard-size", "20K"), tmp_path / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", disk]).returncode != 0:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        said = batchfs.refusal("export", place / "s.zarr", "--view", place / "view.json", "--to", form, "-o", disk / "o", *small)
+        assert "No space left" in said and "run the same command again" in said
+        subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)
+        export(form, *small, out=disk / "o")
+        export(form, *small, out=tmp_path / "whole")
+        assert contents(disk / "o") == contents(tmp_path / "whole")
+    finally:
+        subprocess.run(["umount", disk], check=True)

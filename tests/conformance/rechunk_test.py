@@ -434,3 +434,23 @@ def test_help_and_the_plan(batchfs, store, tmp_path):
     assert "t2m" in plan and "7 x 32 x 48" in plan and not (tmp_path / "o").exists()
     assert "Example:" in batchfs.bytes("rechunk", "--help").decode()
     assert pathlib.Path(PROGRAM).exists()
+
+
+def test_two_passes_stay_within_the_memory(tmp_path):
+    """Pieces of 40 MB were held twice by each thread: 309 MB were taken with a limit of 200 MB."""
+    store, out = tmp_path / "store.zarr", tmp_path / "out.zarr"
+    array = zarr.create_array(store, shape=(64, 1024, 1024), chunks=(1, 1024, 1024), dtype="f4", compressors=None,
+                              dimension_names=("t", "y", "x"))
+    rng = np.random.default_rng(0)
+    for step in range(64):
+        array[step] = rng.normal(size=(1024, 1024))
+    command = [PROGRAM, "rechunk", store, "--chunks", "t=-1,y=8", "--codec", "zstd:1", "--memory", "200M", "--threads", "2", "-o", out]
+    plan = json.loads(subprocess.run([*command, "--dry-run", "--json"], check=True, capture_output=True).stdout)["plan"]
+    assert plan["passes"] == 2
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    assert status == 0
+    assert usage.ru_maxrss <= 220 << 10  # KiB: the program itself takes some beside the limit
+    copy = zarr.open_array(out, mode="r")
+    assert all(np.array_equal(copy[step], array[step]) for step in range(0, 64, 7))

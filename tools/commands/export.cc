@@ -105,7 +105,7 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
                             {"objects_skipped", result.units_skipped}}) +
                  "\n");
   } else if (result.state == ExportState::finished) {
-    output.write(fmt::format("{}: finished\n", options.task.output));
+    output.write(fmt::format("{}: finished\n", out->url()));
   } else if (result.state == ExportState::task_done) {
     output.write(fmt::format("task {} of {}: done\n", options.task.task, options.task.tasks));
   }

@@ -93,14 +93,15 @@ std::string plan_text(const Rechunk& rechunk) {
   return table.text() + fmt::format("{} decoded\n", format_size(rechunk.decoded_bytes()));
 }
 
-std::string result_text(const RechunkResult& result, const RechunkCommandOptions& options) {
+std::string result_text(const RechunkResult& result, const RechunkCommandOptions& options,
+                        const std::string& output) {
   const std::string put =
       fmt::format("{} objects, {}", format_count(result.objects), format_size(result.stored_bytes));
   switch (result.state) {
     case State::finished:
       return result.regions_done == 0 && result.objects == 0
-                 ? fmt::format("{}: finished before\n", options.task.output)
-                 : fmt::format("{}: finished; this run wrote {}\n", options.task.output, put);
+                 ? fmt::format("{}: finished before\n", output)
+                 : fmt::format("{}: finished; this run wrote {}\n", output, put);
     case State::task_done:
       return fmt::format("task {} of {}: done, {}\n", options.task.task, options.task.tasks, put);
     case State::first_pass:
@@ -166,7 +167,7 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
   document["objects"] = result.objects;
   document["stored_bytes"] = result.stored_bytes;
   output.write(options.task.json ? json_text(document) + "\n"
-                                 : left_out_text + result_text(result, options));
+                                 : left_out_text + result_text(result, options, out->url()));
   if (result.state == State::interrupted) end_interrupted(output, out->url());
 }
 

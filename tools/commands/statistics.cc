@@ -11,6 +11,7 @@
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
 #include "engine/scan/statistics.h"
+#include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
@@ -195,7 +196,7 @@ void merge_statistics(const StatisticsCommandOptions& options, Output& output) {
     const DecodedViews opened = open(options);
     identity = ViewScan(opened, *opened.views.front().view, options).identity();
   }
-  const std::string& where = options.run.merge;
+  const std::string where = shown_output(options.run.merge);
   Json origin;
   std::optional<StatisticsMerge> merge;
   merge_tasks(options.run, "statistics", std::move(identity), options.store.config,

@@ -7,6 +7,7 @@
 #include "engine/base/strings.h"
 #include "engine/scan/verify.h"
 #include "engine/scan/verify_part.h"
+#include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/groups.h"
@@ -241,7 +242,7 @@ void merge_checks(const VerifyCommandOptions& options, Output& output) {
     const std::optional<DecodedViews> opened = open(options);
     identity = VerifyScan(options, opened ? &*opened : nullptr, first_of(opened)).identity;
   }
-  const std::string& where = options.run.merge;
+  const std::string where = shown_output(options.run.merge);
   Json origin;
   std::vector<VerifyReport> reports;
   merge_tasks(options.run, "check", std::move(identity), options.store.config,
@@ -286,7 +287,7 @@ void check(const VerifyCommandOptions& options, Output& output) {
         options.run, scan.identity, options.store.store, options.store.config, output, [&] {
           read();
           const VerifyReport report = collector.report();
-          if (report.interrupted) end_interrupted(output, options.run.task.output);
+          if (report.interrupted) end_interrupted(output, shown_output(options.run.task.output));
           return json_text({{"origin", scan.origin}, {"report", verify_part(report)}}, -1);
         });
   read();

@@ -14,6 +14,7 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
+#include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
@@ -325,10 +326,11 @@ void merge_warmed(const WarmOptions& options, Output& output) {
   if (!options.store.store.empty()) identity = OpenedWarm(options).identity;
   Warmed sum;
   Json origin;
+  const std::string where = shown_output(options.run.merge);
   merge_tasks(options.run, "warm", std::move(identity), options.store.config,
               [&](std::string_view result) {
-                const Json part = parse_json(result, options.run.merge);
-                const JsonRef root(part, options.run.merge);
+                const Json part = parse_json(result, where);
+                const JsonRef root(part, where);
                 const JsonRef counts = root.at("counts");
                 for (const auto& [name, member] : kWarmed)
                   sum.*member += static_cast<std::uint64_t>(counts.at(name).integer(0));

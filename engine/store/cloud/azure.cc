@@ -192,8 +192,9 @@ Verdict AzureService::classify(const HttpResponse& response) {
   return verdict;
 }
 
-std::shared_ptr<ObjectService> make_azure_service(const std::string& url, const StoreConfig& config,
-                                                  const StoreEnvironment& environment) {
+std::shared_ptr<WritableService> make_azure_service(const std::string& url,
+                                                    const StoreConfig& config,
+                                                    const StoreEnvironment& environment) {
   return std::make_shared<AzureService>(
       resolve_azure_place(url, config, environment, ConfigFile(environment)), environment);
 }

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "engine/store/cloud/azure_credentials.h"
-#include "engine/store/cloud/object_service.h"
+#include "engine/store/cloud/writable_service.h"
 
 namespace batchfs {
 
 /// Thread-safe: nothing changes after construction.
-class AzureService final : public ObjectService {
+class AzureService final : public WritableService {
  public:
   AzureService(AzurePlace place, StoreEnvironment environment);
 
@@ -27,8 +27,18 @@ class AzureService final : public ObjectService {
   void authorize(HttpRequest& request) override;
   Verdict classify(const HttpResponse& response) override;
 
+  WriteLimits write_limits() const override;
+  HttpRequest put(const std::string& key, std::string body) override;
+  HttpRequest put_part(const std::string& key, const std::string& upload, std::uint64_t number,
+                       std::string body) override;
+  std::string part_name(const HttpResponse& response, std::uint64_t number) const override;
+  HttpRequest join_parts(const std::string& key, const std::string& upload,
+                         const std::vector<std::string>& parts) override;
+
  private:
   HttpRequest request(const std::string& method, const std::string& path) const;
+  HttpRequest write_request(const std::string& method, const std::string& key,
+                            const QueryParameters& query, std::string body) const;
   void sign(HttpRequest& request) const;
   Error error(ErrorCode code, const std::string& why) const;
 
@@ -36,7 +46,8 @@ class AzureService final : public ObjectService {
   const StoreEnvironment environment_;
 };
 
-std::shared_ptr<ObjectService> make_azure_service(const std::string& url, const StoreConfig& config,
-                                                  const StoreEnvironment& environment);
+std::shared_ptr<WritableService> make_azure_service(const std::string& url,
+                                                    const StoreConfig& config,
+                                                    const StoreEnvironment& environment);
 
 }  // namespace batchfs

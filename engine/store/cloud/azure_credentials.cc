@@ -184,6 +184,7 @@ std::string azure_shared_key(const HttpRequest& request, const std::string& acco
     headers[lower] = value;
   }
   if (request.range) headers["range"] = range_header(*request.range);
+  if (!request.body.empty()) headers["content-length"] = std::to_string(request.body.size());
   std::string to_sign = request.method + "\n";
   for (const char* name :
        {"content-encoding", "content-language", "content-length", "content-md5", "content-type",

@@ -33,7 +33,7 @@ struct AzurePlace {
 AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config,
                                const StoreEnvironment& environment, const ConfigFile& settings);
 
-/// The value of the Authorization header of a GET or HEAD.
+/// The value of the Authorization header. A body is sent with its length.
 /// https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key (version
 /// 2015-02-21 and later)
 std::string azure_shared_key(const HttpRequest& request, const std::string& account,

@@ -13,18 +13,35 @@ namespace batchfs {
 
 namespace {
 
-using MakeService = std::shared_ptr<ObjectService> (*)(const std::string&, const StoreConfig&,
-                                                       const StoreEnvironment&);
+using MakeService = std::shared_ptr<WritableService> (*)(const std::string&, const StoreConfig&,
+                                                         const StoreEnvironment&);
 
-MakeService service_of(const std::string& scheme) {
+/// nullptr: there is none.
+MakeService find_service(const std::string& scheme) {
   if (scheme == "s3" || scheme == "s3a") return make_s3_service;
   if (scheme == "gs" || scheme == "gcs") return make_gcs_service;
   if (scheme == "az" || scheme == "azure" || scheme == "abfs" || scheme == "abfss")
     return make_azure_service;
+  return nullptr;
+}
+
+MakeService service_of(const std::string& url) {
+  const std::string scheme = url.substr(0, url.find("://"));
+  if (const MakeService found = find_service(scheme)) return found;
   throw Error(ErrorCode::not_supported, fmt::format("{}:// stores are not supported", scheme));
 }
 
 }  // namespace
+
+bool is_cloud_scheme(const std::string& scheme) { return find_service(scheme) != nullptr; }
+
+std::shared_ptr<WritableService> make_writable_service(const std::string& url,
+                                                       const StoreConfig& config,
+                                                       const StoreEnvironment& environment) {
+  auto service = service_of(url)(url, config, environment);
+  service->expect_writes();
+  return service;
+}
 
 std::shared_ptr<ObjectService> make_object_service(const std::string& url,
                                                    const StoreConfig& config,
@@ -35,11 +52,11 @@ std::shared_ptr<ObjectService> make_object_service(const std::string& url,
     return std::make_shared<HttpService>(
         url, client,
         HttpService::Options{config.missing, config.redirects, config.revalidate, config.queries});
-  return service_of(scheme)(url, config, environment);
+  return service_of(url)(url, config, environment);
 }
 
 CloudStore open_cloud_store(const std::string& url, const StoreConfig& config) {
-  const MakeService make = service_of(url.substr(0, url.find("://")));
+  const MakeService make = service_of(url);
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
   // Tokens are fetched with the same client.
   const StoreEnvironment environment = process_environment(client);

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/store/cloud/object_service.h"
+#include "engine/store/cloud/writable_service.h"
 #include "engine/store/store.h"
 #include "engine/store/store_environment.h"
 
@@ -19,6 +19,13 @@ struct CloudStore {
 /// other schemes, invalid_argument, and what reading settings and credentials files throws.
 /// Connects when something is read.
 CloudStore open_cloud_store(const std::string& url, const StoreConfig& config);
+
+/// Is it one of these?
+bool is_cloud_scheme(const std::string& scheme);
+/// The service of such a store, to write to. Throws as open_cloud_store().
+std::shared_ptr<WritableService> make_writable_service(const std::string& url,
+                                                       const StoreConfig& config,
+                                                       const StoreEnvironment& environment);
 
 /// The service of such a store, also for http:// and https://. Throws as open_cloud_store().
 std::shared_ptr<ObjectService> make_object_service(const std::string& url,

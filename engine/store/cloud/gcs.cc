@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kEndpoint = "https://storage.googleapis.com";
 constexpr std::uint64_t kMaxGcsPage = 16 << 20;  // of a listing: 1000 names of 1 KiB, escaped
+constexpr std::uint64_t kMaxGcsObject = UINT64_C(5) << 40;
 constexpr std::chrono::seconds kRefreshPause{30};
 
 struct GcsError {
@@ -72,10 +73,11 @@ Error GcsService::error(ErrorCode code, const std::string& why) const {
   return Error(code, why, url());
 }
 
-HttpRequest GcsService::request(const std::string& path, QueryParameters query) const {
+HttpRequest GcsService::request(const std::string& path, QueryParameters query,
+                                const char* interface) const {
   if (!place_.billing_project.empty()) query.emplace_back("userProject", place_.billing_project);
   HttpRequest made;
-  made.url = fmt::format("{}/storage/v1/b/{}/o{}?{}", place_.endpoint,
+  made.url = fmt::format("{}{}/storage/v1/b/{}/o{}?{}", place_.endpoint, interface,
                          percent_encode(place_.bucket), path, encode_query(query));
   return made;
 }
@@ -88,6 +90,16 @@ HttpRequest GcsService::get(const std::string& key) {
 HttpRequest GcsService::head(const std::string& key) {
   HttpRequest made = get(key);
   made.method = "HEAD";
+  return made;
+}
+
+WritableService::WriteLimits GcsService::write_limits() const { return {kMaxGcsObject, 0, 0}; }
+
+HttpRequest GcsService::put(const std::string& key, std::string body) {
+  HttpRequest made =
+      request("", {{"uploadType", "media"}, {"name", join_key(place_.prefix, key)}}, "/upload");
+  made.method = "POST";
+  made.body = std::move(body);
   return made;
 }
 
@@ -230,8 +242,8 @@ Verdict GcsService::classify(const HttpResponse& response) {
   return {Verdict::moved, std::nullopt};
 }
 
-std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const StoreConfig& config,
-                                                const StoreEnvironment& environment) {
+std::shared_ptr<WritableService> make_gcs_service(const std::string& url, const StoreConfig& config,
+                                                  const StoreEnvironment& environment) {
   const ConfigFile settings(environment);
   const BucketUrl parts = parse_bucket_url(url);
   for (const char c : parts.bucket)

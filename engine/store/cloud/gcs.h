@@ -8,13 +8,13 @@
 
 #include "engine/store/cloud/config_file.h"
 #include "engine/store/cloud/gcs_credentials.h"
-#include "engine/store/cloud/object_service.h"
+#include "engine/store/cloud/writable_service.h"
 #include "engine/store/http/query.h"
 
 namespace batchfs {
 
 /// Thread-safe.
-class GcsService final : public ObjectService {
+class GcsService final : public WritableService {
  public:
   struct Place {
     std::string bucket;
@@ -39,8 +39,15 @@ class GcsService final : public ObjectService {
   void authorize(HttpRequest& request) override;
   Verdict classify(const HttpResponse& response) override;
 
+  WriteLimits write_limits() const override;
+  void expect_writes() override {
+    if (credentials_) credentials_->ask_for_writing();
+  }
+  HttpRequest put(const std::string& key, std::string body) override;
+
  private:
-  HttpRequest request(const std::string& path, QueryParameters query) const;
+  HttpRequest request(const std::string& path, QueryParameters query,
+                      const char* interface = "") const;
   void add_token(HttpRequest& request);
   void refresh();
   void probe();
@@ -65,7 +72,7 @@ class GcsService final : public ObjectService {
   std::mutex ask_mutex_;  // one probe or refresh at a time; taken before mutex_
 };
 
-std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const StoreConfig& config,
-                                                const StoreEnvironment& environment);
+std::shared_ptr<WritableService> make_gcs_service(const std::string& url, const StoreConfig& config,
+                                                  const StoreEnvironment& environment);
 
 }  // namespace batchfs

@@ -11,7 +11,8 @@ namespace batchfs {
 
 namespace {
 
-constexpr const char* kScope = "https://www.googleapis.com/auth/devstorage.read_only";
+constexpr const char* kReadScope = "https://www.googleapis.com/auth/devstorage.read_only";
+constexpr const char* kWriteScope = "https://www.googleapis.com/auth/devstorage.read_write";
 constexpr const char* kTokenService = "https://oauth2.googleapis.com/token";
 constexpr std::uint64_t kMaxGcsAnswer = 1 << 20;
 
@@ -39,13 +40,13 @@ HttpRequest token_request(const std::string& url, const QueryParameters& form) {
 
 std::string service_account_assertion(const std::string& email, const std::string& key_id,
                                       const std::string& private_key_pem,
-                                      const std::string& audience, WallTime now) {
+                                      const std::string& audience, bool for_writing, WallTime now) {
   const std::int64_t issued =
       std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   Json header{{"alg", "RS256"}, {"typ", "JWT"}};
   if (!key_id.empty()) header["kid"] = key_id;
   const Json claims{{"iss", email},
-                    {"scope", kScope},
+                    {"scope", for_writing ? kWriteScope : kReadScope},
                     {"aud", audience},
                     {"iat", issued},
                     {"exp", issued + 3600}};
@@ -88,9 +89,9 @@ GcsCredentials::Token GcsCredentials::from_file(const std::string& path,
     if (type == "service_account") {
       const auto key_id = file.find("private_key_id");
       const std::string email = file.at("client_email").string();
-      const std::string assertion =
-          service_account_assertion(email, key_id ? key_id->string() : "",
-                                    file.at("private_key").string(), service, environment_.now());
+      const std::string assertion = service_account_assertion(
+          email, key_id ? key_id->string() : "", file.at("private_key").string(), service,
+          for_writing_, environment_.now());
       const QueryParameters form{{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
                                  {"assertion", assertion}};
       return parse_token(environment_.fetch(token_request(service, form)),

@@ -19,6 +19,9 @@ class GcsCredentials {
  public:
   /// `credentials_file`: of batchfs's own settings; may be empty.
   GcsCredentials(StoreEnvironment environment, std::string credentials_file);
+  /// Tokens of a service account open objects for writing, too; what others open is decided
+  /// elsewhere. Precondition: before the first token.
+  void ask_for_writing() { for_writing_ = true; }
 
   /// nullopt: there are none. Blocks while a token is fetched. Throws access_denied when the place
   /// that should give one refuses, not_supported for kinds of credentials that batchfs does not
@@ -36,6 +39,7 @@ class GcsCredentials {
 
   const StoreEnvironment environment_;
   const std::string credentials_file_;
+  bool for_writing_ = false;
   Refreshing<std::optional<std::string>> token_;
 };
 
@@ -43,6 +47,6 @@ class GcsCredentials {
 /// Applications"): a JSON Web Token signed with RS256, good for an hour.
 std::string service_account_assertion(const std::string& email, const std::string& key_id,
                                       const std::string& private_key_pem,
-                                      const std::string& audience, WallTime now);
+                                      const std::string& audience, bool for_writing, WallTime now);
 
 }  // namespace batchfs

@@ -376,8 +376,8 @@ Verdict S3Service::denied(const std::string& message, bool is_object) {
   return {Verdict::moved, std::nullopt};
 }
 
-std::shared_ptr<ObjectService> make_s3_service(const std::string& url, const StoreConfig& config,
-                                               const StoreEnvironment& environment) {
+std::shared_ptr<WritableService> make_s3_service(const std::string& url, const StoreConfig& config,
+                                                 const StoreEnvironment& environment) {
   const ConfigFile settings(environment);
   std::string name = config.profile;
   if (name.empty() && !environment.first_variable({"AWS_PROFILE", "AWS_DEFAULT_PROFILE"}))

@@ -8,7 +8,7 @@
 
 #include "engine/store/cloud/aws_credentials.h"
 #include "engine/store/cloud/config_file.h"
-#include "engine/store/cloud/object_service.h"
+#include "engine/store/cloud/writable_service.h"
 
 namespace batchfs {
 
@@ -29,7 +29,7 @@ S3Place resolve_s3_place(const std::string& url, const StoreConfig& config,
                          const ConfigFile& settings);
 
 /// Thread-safe.
-class S3Service final : public ObjectService {
+class S3Service final : public WritableService {
  public:
   /// `credentials` is null for anonymous access.
   S3Service(S3Place place, std::unique_ptr<AwsCredentials> credentials,
@@ -43,6 +43,18 @@ class S3Service final : public ObjectService {
   Page parse_list(const std::string& prefix, const HttpResponse& response) override;
   void authorize(HttpRequest& request) override;
   Verdict classify(const HttpResponse& response) override;
+
+  WriteLimits write_limits() const override;
+  HttpRequest put(const std::string& key, std::string body) override;
+  std::optional<HttpRequest> begin_parts(const std::string& key) override;
+  std::string upload_name(const HttpResponse& response) const override;
+  HttpRequest put_part(const std::string& key, const std::string& upload, std::uint64_t number,
+                       std::string body) override;
+  std::string part_name(const HttpResponse& response, std::uint64_t number) const override;
+  HttpRequest join_parts(const std::string& key, const std::string& upload,
+                         const std::vector<std::string>& parts) override;
+  void check_joined(const HttpResponse& response) const override;
+  std::optional<HttpRequest> drop_parts(const std::string& key, const std::string& upload) override;
 
  private:
   HttpRequest request(const std::string& method, const std::string& key,
@@ -79,7 +91,7 @@ class S3Service final : public ObjectService {
   std::mutex probe_mutex_, refresh_mutex_;  // one at a time; taken before mutex_
 };
 
-std::shared_ptr<ObjectService> make_s3_service(const std::string& url, const StoreConfig& config,
-                                               const StoreEnvironment& environment);
+std::shared_ptr<WritableService> make_s3_service(const std::string& url, const StoreConfig& config,
+                                                 const StoreEnvironment& environment);
 
 }  // namespace batchfs

@@ -1,28 +1,47 @@
 #include "engine/store/output/cloud_output.h"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/store/cloud/cloud_store.h"
 #include "engine/store/cloud/object_requests.h"
-#include "engine/store/cloud/s3.h"
+#include "engine/store/cloud/writable_service.h"
 #include "engine/store/store_environment.h"
 
 namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kMaxPut = UINT64_C(5) << 30;  // S3's, of one request
-constexpr double kMinRate = 256 << 10;                // bytes per second of a put that is alive
-constexpr int kMaxPages = 1000;                       // of the listing of working files
+constexpr double kMinRate = 256 << 10;  // bytes per second of a put that is alive
+constexpr int kMaxPages = 1000;         // of the listing of working files
 
 class NoLock final : public OutputStore::Lock {};
 
+using Parts = std::span<const std::span<const std::byte>>;
+
+/// `size` bytes from `offset` of what the parts are together.
+std::string cut(Parts parts, std::uint64_t offset, std::uint64_t size) {
+  std::string bytes;
+  bytes.reserve(size);
+  for (const std::span<const std::byte>& part : parts) {
+    if (offset >= part.size()) {
+      offset -= part.size();
+      continue;
+    }
+    const auto from = part.subspan(offset, std::min(size - bytes.size(), part.size() - offset));
+    bytes.append(reinterpret_cast<const char*>(from.data()), from.size());
+    offset = 0;
+    if (bytes.size() == size) break;
+  }
+  return bytes;
+}
+
 class CloudOutput final : public OutputStore {
  public:
-  CloudOutput(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
+  CloudOutput(std::shared_ptr<WritableService> service, std::shared_ptr<HttpClient> client,
               const StoreConfig& config)
       : service_(service),
         timeout_(config.timeout),
@@ -31,28 +50,23 @@ class CloudOutput final : public OutputStore {
   std::string url() const override { return service_->url(); }
   bool is_local() const override { return false; }
 
-  void put(const std::string& key, std::span<const std::span<const std::byte>> parts) override {
+  void put(const std::string& key, Parts parts) override {
     check_key(key);
     std::uint64_t size = 0;
     for (const std::span<const std::byte>& part : parts) size += part.size();
-    if (size > kMaxPut)
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("an object has {}; at most {} are put at once: choose smaller shards",
-                              format_size(size), format_size(kMaxPut)),
-                  key);
-    const auto build = [&] {
-      HttpRequest request = service_->get(key);
-      request.method = "PUT";
-      request.body.reserve(size);
-      for (const std::span<const std::byte>& part : parts)
-        request.body.append(reinterpret_cast<const char*>(part.data()), part.size());
-      request.headers.emplace_back("Content-Type", "application/octet-stream");
-      request.headers.emplace_back("Expect", "");  // else a server may be waited for
-      // No answer comes while the body is sent.
-      request.timeout = timeout_ + static_cast<double>(size) / kMinRate;
-      return request;
-    };
-    change(key, build);
+    const WritableService::WriteLimits limits = service_->write_limits();
+    if (size <= limits.largest_put) {
+      change(key, [&] { return with_body(service_->put(key, cut(parts, 0, size))); });
+      return;
+    }
+    if (size > limits.part * limits.parts)
+      throw Error(
+          ErrorCode::not_supported,
+          fmt::format("an object has {}; the service takes at most {}: choose smaller shards",
+                      format_size(size),
+                      format_size(std::max(limits.largest_put, limits.part * limits.parts))),
+          key);
+    put_parts(key, parts, size, limits.part);
   }
 
   std::optional<Buffer> get(const std::string& key) override {
@@ -76,11 +90,8 @@ class CloudOutput final : public OutputStore {
     const std::string folder(kWorkingFolder);
     for (const Store::Entry& entry : list(folder)) {
       const std::string key = folder + "/" + entry.name;
-      change(key, [&] {
-        HttpRequest request = service_->get(key);
-        request.method = "DELETE";
-        return request;
-      });
+      // Another task may have removed it meanwhile.
+      send_change(key, [&] { return with_body(service_->remove(key)); });
     }
   }
 
@@ -93,20 +104,89 @@ class CloudOutput final : public OutputStore {
         {.build = build, .verify = [](const HttpResponse&) {}, .where = key});
   }
 
+  /// An object that is made of parts, or nothing: readers see it once they are joined.
+  void put_parts(const std::string& key, Parts parts, std::uint64_t size, std::uint64_t part_size) {
+    std::string upload;
+    if (service_->begin_parts(key))
+      upload = service_->upload_name(
+          change(key, [&] { return with_body(*service_->begin_parts(key)); }));
+    try {
+      std::vector<std::string> names;
+      for (std::uint64_t offset = 0; offset < size; offset += part_size) {
+        const std::uint64_t number = names.size(), length = std::min(part_size, size - offset);
+        const HttpResponse answer = change(key, [&] {
+          return with_body(service_->put_part(key, upload, number, cut(parts, offset, length)));
+        });
+        names.push_back(service_->part_name(answer, number));
+      }
+      join(key, upload, names, size);
+    } catch (const std::exception&) {
+      drop(key, upload);
+      throw;
+    }
+  }
+
+  void join(const std::string& key, const std::string& upload,
+            const std::vector<std::string>& names, std::uint64_t size) {
+    const auto joined = send_change(
+        key,
+        [&] {
+          HttpRequest request = with_body(service_->join_parts(key, upload, names));
+          request.timeout = timeout_ + static_cast<double>(size) / kMinRate;
+          return request;
+        },
+        [this](const HttpResponse& response) { service_->check_joined(response); });
+    if (joined) return;
+    // An attempt whose answer was lost may have joined them, and there is no such upload any more.
+    const auto found = send(key, [&] { return service_->head(key); });
+    const std::string* length = found ? find_header(found->headers, "content-length") : nullptr;
+    if (length == nullptr || parse_exact_number(*length) != size)
+      throw Error(ErrorCode::io, "the server lost the parts of the object; run the command again",
+                  key);
+  }
+
+  /// Parts that stay behind cost their owner. The failure before this one is what is told.
+  void drop(const std::string& key, const std::string& upload) {
+    try {
+      if (service_->drop_parts(key, upload))
+        send_change(key, [&] { return with_body(*service_->drop_parts(key, upload)); });
+    } catch (const Error&) {
+    }
+  }
+
+  HttpRequest with_body(HttpRequest request) const {
+    request.headers.emplace_back("Content-Type", "application/octet-stream");
+    request.headers.emplace_back("Expect", "");  // else a server may be waited for
+    // No answer comes while the body is sent.
+    request.timeout = timeout_ + static_cast<double>(request.body.size()) / kMinRate;
+    return request;
+  }
+
   /// A request that writes. What reading calls missing is refused here.
   template <class Build>
-  void change(const std::string& key, Build&& build) {
-    const Error refused(ErrorCode::access_denied, "the credentials may not write here",
-                        service_->url());
+  HttpResponse change(const std::string& key, Build&& build) {
+    auto response = send_change(key, build);
+    if (!response) throw refused();
+    return std::move(*response);
+  }
+
+  /// nullopt: missing.
+  template <class Build>
+  std::optional<HttpResponse> send_change(
+      const std::string& key, Build&& build,
+      std::function<void(const HttpResponse&)> verify = [](const HttpResponse&) {}) {
     try {
-      if (send(key, build)) return;
+      return requests_.send_and_wait({.build = build, .verify = std::move(verify), .where = key});
     } catch (const Error& error) {
       if (error.code() == ErrorCode::access_denied &&
           error.why().find("may not read") != std::string::npos)
-        throw refused;
+        throw refused();
       throw;
     }
-    throw refused;
+  }
+
+  Error refused() const {
+    return Error(ErrorCode::access_denied, "the credentials may not write here", service_->url());
   }
 
   std::vector<Store::Entry> list(const std::string& prefix) {
@@ -123,16 +203,16 @@ class CloudOutput final : public OutputStore {
     return entries;
   }
 
-  const std::shared_ptr<ObjectService> service_;
+  const std::shared_ptr<WritableService> service_;
   const double timeout_;
   ObjectRequests requests_;
 };
 
 }  // namespace
 
-std::shared_ptr<OutputStore> open_s3_output(const std::string& url, const StoreConfig& config) {
+std::shared_ptr<OutputStore> open_cloud_output(const std::string& url, const StoreConfig& config) {
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
-  auto service = make_s3_service(url, config, process_environment(client));
+  auto service = make_writable_service(url, config, process_environment(client));
   return std::make_shared<CloudOutput>(std::move(service), std::move(client), config);
 }
 

@@ -8,8 +8,9 @@
 
 namespace batchfs {
 
-/// s3://BUCKET/PREFIX, with the credentials and options that reading takes. An object is one PUT,
-/// so that at most 5 GB fit into one. There are no locks. Throws as open_cloud_store().
-std::shared_ptr<OutputStore> open_s3_output(const std::string& url, const StoreConfig& config);
+/// s3://BUCKET/PREFIX, gs:// or az://, with the credentials and options that reading takes. An
+/// object is one request, or, where the service takes parts and the object is large, several that
+/// are joined at once. There are no locks. Throws as open_cloud_store().
+std::shared_ptr<OutputStore> open_cloud_output(const std::string& url, const StoreConfig& config);
 
 }  // namespace batchfs

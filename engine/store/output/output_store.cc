@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/store/cloud/cloud_store.h"
 #include "engine/store/output/cloud_output.h"
 
 namespace batchfs {
@@ -26,6 +27,7 @@ std::string resolved(const std::string& url) {
     const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(place), ignored);
     if (!ignored) place = path.string();
   }
+  place = shown_output(place);
   while (place.size() > 1 && place.back() == '/') place.pop_back();
   return place;
 }
@@ -35,6 +37,12 @@ std::string resolved(const std::string& url) {
 void OutputStore::put(const std::string& key, std::string_view text) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
   put(key, {&bytes, 1});
+}
+
+std::string shown_output(const std::string& url) {
+  const std::string scheme = scheme_in(url);
+  const bool may_be_signed = scheme.starts_with("az") || scheme.starts_with("abfs");
+  return may_be_signed ? url.substr(0, url.find('?')) : url;
 }
 
 std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConfig& config) {
@@ -51,9 +59,9 @@ std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConf
       throw Error(ErrorCode::invalid_argument, "this is a file; name a new folder", path);
     return open_local_output(path);
   }
-  if (scheme == "s3" || scheme == "s3a") return open_s3_output(url, config);
+  if (is_cloud_scheme(scheme)) return open_cloud_output(url, config);
   throw Error(ErrorCode::not_supported,
-              fmt::format("{}:// cannot be written; name a folder or s3://", scheme));
+              fmt::format("{}:// cannot be written; name a folder, s3://, gs:// or az://", scheme));
 }
 
 void check_output_apart(const std::string& store, const std::string& output) {
@@ -63,13 +71,13 @@ void check_output_apart(const std::string& store, const std::string& output) {
   };
   if (from == to)
     throw Error(ErrorCode::invalid_argument, "the output is the store itself; name another place",
-                output);
+                to);
   if (is_below(to, from))
     throw Error(ErrorCode::invalid_argument,
-                "the output lies in the store that is read; name a place beside it", output);
+                "the output lies in the store that is read; name a place beside it", to);
   if (is_below(from, to))
     throw Error(ErrorCode::invalid_argument,
-                "the store that is read lies in the output; name a place beside it", output);
+                "the store that is read lies in the output; name a place beside it", to);
 }
 
 }  // namespace batchfs

@@ -57,12 +57,15 @@ class OutputStore {
   virtual bool is_local() const = 0;
 };
 
-/// A path, file:// or s3://. Nothing is made there before the first put. Throws not_supported for
-/// other places, by name.
+/// A path, file://, s3://, gs:// or az://. Nothing is made there before the first put. Throws
+/// not_supported for other places, by name.
 std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConfig& config);
 
 /// Of a local directory, which need not exist.
 std::shared_ptr<OutputStore> open_local_output(const std::string& path);
+
+/// The place as typed, for messages: without the signature that an Azure URL may end with.
+std::string shown_output(const std::string& url);
 
 /// Refuses an output that would lie in the store or around it: the copy would change what it reads.
 /// Both as typed. Throws invalid_argument.

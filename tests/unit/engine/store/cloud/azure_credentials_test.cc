@@ -57,6 +57,19 @@ TEST(AzureSharedKey, SignsTheRange) {
             "SharedKey myaccount:6EXrWx71dZsPy5F6mxoipP4wpdQVj/i+22FP4cYl5Bs=");
 }
 
+TEST(AzureSharedKey, SignsTheLengthOfABody) {
+  HttpRequest request = dated("PUT", "https://myaccount.blob.core.windows.net/container/k");
+  request.headers.emplace_back("Content-Type", "application/octet-stream");
+  request.headers.emplace_back("x-ms-blob-type", "BlockBlob");
+  request.body = "0123456789";
+  EXPECT_EQ(azure_shared_key(request, "myaccount", from_base64(kKey)),
+            "SharedKey myaccount:ZQL54PC0AZw271O+ynSwjjm8uZYvt/ygrP0pEZe2E18=");
+  request.url += "?comp=block&blockid=MDAwMDAwMDA%3D";
+  request.headers.pop_back();
+  EXPECT_EQ(azure_shared_key(request, "myaccount", from_base64(kKey)),
+            "SharedKey myaccount:uiTduNiKiVXUj6q7g2aSfMoCiUW+z7YbVYaDjH09U7U=");
+}
+
 struct AzurePlaceTest : testing::Test {
   FakeStoreEnvironment fake;
   StoreConfig config;

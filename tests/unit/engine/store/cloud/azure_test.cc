@@ -19,7 +19,7 @@ struct AzureTest : testing::Test {
   AzureTest() {
     fake.variables = {{"AZURE_STORAGE_ACCOUNT", "mine"}, {"AZURE_STORAGE_ACCOUNT_KEY", "a2V5"}};
   }
-  std::shared_ptr<ObjectService> open(const std::string& url = "az://container/a b.zarr") {
+  std::shared_ptr<WritableService> open(const std::string& url = "az://container/a b.zarr") {
     return make_azure_service(url, config, fake.environment());
   }
   static HttpResponse refusal(int status, const std::string& code) {
@@ -37,6 +37,27 @@ TEST_F(AzureTest, Requests) {
   EXPECT_EQ(request.headers.back().first, "Authorization");
   EXPECT_THAT(request.headers.back().second, StartsWith("SharedKey mine:"));
   EXPECT_EQ(service->head("k").method, "HEAD");
+}
+
+TEST_F(AzureTest, WritesBlobsAndBlocks) {
+  const auto service = open("az://container/p");
+  const std::string blob = "https://mine.blob.core.windows.net/container/p/dt%3D1/0.0";
+  HttpRequest request = service->put("dt=1/0.0", "bytes");
+  EXPECT_EQ(request.method + " " + request.url, "PUT " + blob);
+  EXPECT_EQ(*find_header(request.headers, "x-ms-blob-type"), "BlockBlob");
+  EXPECT_EQ(service->remove("dt=1/0.0").method, "DELETE");
+  EXPECT_FALSE(service->begin_parts("dt=1/0.0"));
+  EXPECT_EQ(service->upload_name({}), "");
+  request = service->put_part("dt=1/0.0", "", 12, "bytes");
+  EXPECT_EQ(request.url, blob + "?comp=block&blockid=MDAwMDAwMTI%3D");
+  EXPECT_EQ(request.body, "bytes");
+  const std::vector<std::string> parts{service->part_name({}, 0), service->part_name({}, 12)};
+  EXPECT_EQ(parts[1], "MDAwMDAwMTI=");
+  request = service->join_parts("dt=1/0.0", "", parts);
+  EXPECT_EQ(request.method + " " + request.url, "PUT " + blob + "?comp=blocklist");
+  EXPECT_THAT(request.body, HasSubstr("<BlockList><Uncommitted>MDAwMDAwMDA=</Uncommitted>"
+                                      "<Uncommitted>MDAwMDAwMTI=</Uncommitted></BlockList>"));
+  EXPECT_FALSE(service->drop_parts("dt=1/0.0", ""));
 }
 
 TEST_F(AzureTest, SasGoesIntoTheQueryAndNowhereElse) {

@@ -70,7 +70,7 @@ TEST_F(GcsCredentialsTest, ATokenFromTheEnvironment) {
 TEST_F(GcsCredentialsTest, AServiceAccountsAssertion) {
   const std::vector<std::string> parts =
       split(service_account_assertion("me@project", "kid1", make_key(),
-                                      "https://oauth2.googleapis.com/token", fake.time),
+                                      "https://oauth2.googleapis.com/token", false, fake.time),
             '.');
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(from_base64url(parts[0]), R"({"alg":"RS256","typ":"JWT","kid":"kid1"})");
@@ -78,6 +78,14 @@ TEST_F(GcsCredentialsTest, AServiceAccountsAssertion) {
             R"({"iss":"me@project","scope":"https://www.googleapis.com/auth/devstorage.read_only",)"
             R"("aud":"https://oauth2.googleapis.com/token","iat":1440938160,"exp":1440941760})");
   EXPECT_EQ(from_base64url(parts[2]).size(), 256U);
+}
+
+TEST_F(GcsCredentialsTest, AnAssertionForWriting) {
+  const std::string claims =
+      split(service_account_assertion("me@project", "", make_key(), "https://t", true, fake.time),
+            '.')[1];
+  EXPECT_EQ(JsonRef(parse_json(from_base64url(claims), ""), "").at("scope").string(),
+            "https://www.googleapis.com/auth/devstorage.read_write");
 }
 
 TEST_F(GcsCredentialsTest, AServiceAccount) {

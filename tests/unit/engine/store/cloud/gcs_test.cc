@@ -15,7 +15,7 @@ struct GcsTest : testing::Test {
   StoreConfig config;
 
   GcsTest() { fake.variables = {{"GOOGLE_OAUTH_ACCESS_TOKEN", "first"}}; }
-  std::shared_ptr<ObjectService> open(const std::string& url = "gs://bucket/a b.zarr") {
+  std::shared_ptr<WritableService> open(const std::string& url = "gs://bucket/a b.zarr") {
     return make_gcs_service(url, config, fake.environment());
   }
   static std::string authorization(ObjectService& service, HttpRequest request) {
@@ -44,6 +44,20 @@ TEST_F(GcsTest, Requests) {
   config.anon = true;
   EXPECT_EQ(authorization(*open(), service->get("k")), "");
   EXPECT_EQ(error_of([&] { open("gs://Bucket/x"); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST_F(GcsTest, WritesAnObjectAtOnce) {
+  const auto service = open();
+  const HttpRequest request = service->put("dt=1/0.0", "bytes");
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.url,
+            "https://storage.googleapis.com/upload/storage/v1/b/bucket/o?uploadType=media&"
+            "name=a%20b.zarr%2Fdt%3D1%2F0.0");
+  EXPECT_EQ(request.body, "bytes");
+  EXPECT_EQ(service->remove("k").method, "DELETE");
+  EXPECT_EQ(service->write_limits().part, 0U);
+  EXPECT_FALSE(service->begin_parts("k"));
+  EXPECT_EQ(error_of([&] { service->put_part("k", "", 0, ""); }).code(), ErrorCode::internal);
 }
 
 TEST_F(GcsTest, EmulatorAndBilling) {

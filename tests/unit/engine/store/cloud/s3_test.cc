@@ -22,7 +22,7 @@ struct S3Test : testing::Test {
                       {"AWS_SECRET_ACCESS_KEY", "HUSH"},
                       {"AWS_EC2_METADATA_DISABLED", "true"}};
   }
-  std::shared_ptr<ObjectService> open(const std::string& url = "s3://bucket/a b.zarr") {
+  std::shared_ptr<WritableService> open(const std::string& url = "s3://bucket/a b.zarr") {
     return make_s3_service(url, config, fake.environment());
   }
   std::string url_of(const std::string& url, const std::string& key = "k") {
@@ -56,6 +56,38 @@ TEST_F(S3Test, VirtualHostedAndPathStyle) {
   EXPECT_EQ(url_of("s3://bucket/p"), "http://localhost:9000/bucket/p/k");
   fake.files["/h/.aws/config"] = {"[default]\ns3 =\n  addressing_style = virtual\n"};
   EXPECT_EQ(url_of("s3://bucket/p"), "http://bucket.localhost:9000/p/k");
+}
+
+TEST_F(S3Test, WritesObjectsAndParts) {
+  const auto service = open("s3://bucket/p");
+  const std::string object = "https://bucket.s3.amazonaws.com/p/k";
+  HttpRequest request = service->put("k", "bytes");
+  EXPECT_EQ(request.method + " " + request.url + " " + request.body, "PUT " + object + " bytes");
+  EXPECT_EQ(service->remove("k").method, "DELETE");
+  request = *service->begin_parts("k");
+  EXPECT_EQ(request.method + " " + request.url, "POST " + object + "?uploads=");
+  const auto answer = [](const std::string& body) {
+    return FakeStoreEnvironment::answer(200, body, {{"etag", "\"a&b\""}});
+  };
+  EXPECT_EQ(service->upload_name(answer("<InitiateMultipartUploadResult><UploadId>x/1</UploadId>"
+                                        "</InitiateMultipartUploadResult>")),
+            "x/1");
+  EXPECT_EQ(error_of([&] { service->upload_name(answer("<html/>")); }).code(), ErrorCode::corrupt);
+  request = service->put_part("k", "x/1", 0, "bytes");
+  EXPECT_EQ(request.url, object + "?partNumber=1&uploadId=x%2F1");
+  EXPECT_EQ(service->part_name(answer(""), 0), "\"a&b\"");
+  EXPECT_EQ(error_of([&] { service->part_name({}, 0); }).code(), ErrorCode::corrupt);
+  request = service->join_parts("k", "x/1", {"\"a&b\"", "c"});
+  EXPECT_EQ(request.method + " " + request.url, "POST " + object + "?uploadId=x%2F1");
+  EXPECT_THAT(request.body,
+              HasSubstr("<Part><PartNumber>1</PartNumber><ETag>\"a&amp;b\"</ETag></Part>"
+                        "<Part><PartNumber>2</PartNumber><ETag>c</ETag></Part>"));
+  service->check_joined(answer("<CompleteMultipartUploadResult/>"));
+  const Error late = error_of([&] { service->check_joined(refusal(200, "InternalError")); });
+  EXPECT_EQ(late.code(), ErrorCode::io);
+  EXPECT_THAT(late.what(), HasSubstr("InternalError"));
+  request = *service->drop_parts("k", "x/1");
+  EXPECT_EQ(request.method + " " + request.url, "DELETE " + object + "?uploadId=x%2F1");
 }
 
 TEST_F(S3Test, NearestSettingWins) {
