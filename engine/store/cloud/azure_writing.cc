@@ -26,9 +26,8 @@ WritableService::WriteLimits AzureService::write_limits() const {
 
 HttpRequest AzureService::write_request(const std::string& method, const std::string& key,
                                         const QueryParameters& query, std::string body) const {
-  HttpRequest made =
-      request(method, "/" + percent_encode(join_key(place_.prefix, key), "/") +
-                          (query.empty() ? "" : "?" + encode_query(query)));
+  HttpRequest made = request(method, "/" + percent_encode(join_key(place_.prefix, key), "/") +
+                                         (query.empty() ? "" : "?" + encode_query(query)));
   made.body = std::move(body);
   return made;
 }
@@ -39,8 +38,8 @@ HttpRequest AzureService::put(const std::string& key, std::string body) {
   return made;
 }
 
-HttpRequest AzureService::put_part(const std::string& key, const std::string&,
-                                   std::uint64_t number, std::string body) {
+HttpRequest AzureService::put_part(const std::string& key, const std::string&, std::uint64_t number,
+                                   std::string body) {
   return write_request("PUT", key, {{"comp", "block"}, {"blockid", block_name(number)}},
                        std::move(body));
 }

@@ -39,17 +39,15 @@ std::optional<HttpRequest> S3Service::begin_parts(const std::string& key) {
 
 std::string S3Service::upload_name(const HttpResponse& response) const {
   const pugi::xml_document document = parse_answer(response);
-  std::string name =
-      document.child("InitiateMultipartUploadResult").child_value("UploadId");
+  std::string name = document.child("InitiateMultipartUploadResult").child_value("UploadId");
   if (name.empty()) throw error(ErrorCode::corrupt, "the server does not name the upload it began");
   return name;
 }
 
 HttpRequest S3Service::put_part(const std::string& key, const std::string& upload,
                                 std::uint64_t number, std::string body) {
-  HttpRequest made =
-      request("PUT", key_path(key),
-              {{"partNumber", std::to_string(number + 1)}, {"uploadId", upload}});
+  HttpRequest made = request("PUT", key_path(key),
+                             {{"partNumber", std::to_string(number + 1)}, {"uploadId", upload}});
   made.body = std::move(body);
   return made;
 }
