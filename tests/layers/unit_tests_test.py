@@ -119,6 +119,7 @@ COVERED = {
     "tools/python/src/module.cc": "tests/reader/test_batches.py",
     "tools/python/src/tensor.cc": "tests/reader/test_torch_tensors.py",
     "tools/show/coastline_data.cc": "tests/unit/tools/show/coastline_test.cc",
+    "tools/show/colour_sets.cc": "tests/cli/test_show.py",
     "tools/show/show_page.cc": "tests/cli/test_show.py",
     "tools/show/shown_variable.cc": "tests/cli/test_show.py",
     "tools/show/shown_view.cc": "tests/cli/test_show.py",
