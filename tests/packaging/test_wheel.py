@@ -178,7 +178,7 @@ exec python open.py f.zarr' sh "$2"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("release", ["bookworm", "trixie"])
+@pytest.mark.parametrize("release", ["bookworm", "trixie", "sid"])  # Python 3.11, 3.13, 3.14
 def test_in_a_debian_without_compilers(wheel, release, tmp_path):
     """In a root file system of its own, which debootstrap makes beforehand."""
     root = pathlib.Path(os.environ.get("BATCHFS_ROOTS", "/nothing")) / release
