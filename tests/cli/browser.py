@@ -1,6 +1,7 @@
 """Chromium without a window, driven through a pipe (the DevTools protocol)."""
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ class Browser:
     program = shutil.which("chromium")
 
     def __enter__(self):
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
 
@@ -39,6 +40,11 @@ class Browser:
         return self
 
     def __exit__(self, *_):
+        self._session = None
+        with contextlib.suppress(AssertionError, OSError):  # it has ended already
+            self.call("Browser.close")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(10)  # its own processes write into the folder until then
         self._process.kill()
         self._process.wait()
         os.close(self._in)
