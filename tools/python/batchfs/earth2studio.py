@@ -6,6 +6,8 @@
     with PredictionBackend("forecast.zarr") as io:
         earth2studio.run.deterministic(["2024-01-01"], 20, model, data, io)
     forecast = xarray.open_zarr("forecast.zarr")
+
+The backend takes what workflows hand to `add_array` and `write`; each chunk is written once.
 """
 
 from __future__ import annotations

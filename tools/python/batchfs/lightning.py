@@ -6,6 +6,8 @@
     data = BatchDataModule("s3://bucket/era5.zarr", "view.json", train="train", val="val", predict="test")
     Trainer(max_epochs=3).fit(model, data)
     Trainer(callbacks=[PredictionWriter("predicted.zarr", tensor="y")]).predict(model, data, return_predictions=False)
+
+Each process of the Trainer reads the batches of its rank, and writes its predictions.
 """
 
 from __future__ import annotations
