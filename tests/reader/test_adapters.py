@@ -21,9 +21,9 @@ class IterableDataset:
     def __class_getitem__(cls, item): return cls
 data.IterableDataset = data.Dataset = data.DataLoader = IterableDataset
 data.get_worker_info = lambda: WORKER
-class Zeros(list):
+class Shared(list):
     def share_memory_(self): return self
-torch.int64, torch.zeros = int, lambda count, dtype: Zeros([0] * count)
+torch.int64, torch.tensor = int, lambda values, dtype: Shared(values)
 torch.cuda = types.SimpleNamespace(is_available=lambda: False)
 torch.utils.data, torch.Tensor, torch.from_dlpack = data, object, lambda tensor: tensor
 sys.modules.update({"torch": torch, "torch.utils": torch.utils, "torch.utils.data": data})
