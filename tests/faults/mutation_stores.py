@@ -218,6 +218,7 @@ class WebHandler(cloud_servers.Handler):
     do_HEAD = do_GET
 
     def answer(self, status, body=b"", **headers):
+        headers.pop("ETag", None)  # the facts have the version, where there is one
         super().answer(status, body, **headers, **(getattr(self, "facts", {}) if status < 400 else {}))
         self.facts = {}
 
