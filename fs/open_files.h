@@ -51,7 +51,7 @@ class ValuesFile final : public OpenFile {
   void read_ahead(std::uint64_t first, std::uint64_t last);
 
   std::mutex mutex_;                 // guards what follows. A leaf
-  std::uint64_t next_ = UINT64_MAX;  // where a sequential reader would go on
+  std::uint64_t next_ = UINT64_MAX;  // offset that a sequential reader reads next
   std::uint64_t ahead_ = 0;          // elements up to here are being decoded for it
 };
 

@@ -78,7 +78,7 @@ std::string RunRecord::key_of(int task) const {
 
 void RunRecord::open() {
   claim_output(output_, identity_);
-  lock_ = output_.lock(fmt::format("{}/lock-{}", kWorkingFolder, task_));
+  lock_ = output_.lock(fmt::format("lock-{}", task_));
   if (lock_ == nullptr)
     throw Error(ErrorCode::invalid_argument,
                 tasks_ > 1 ? fmt::format("another process writes task {}", task_)
@@ -107,7 +107,7 @@ void RunRecord::complete(int pass) {
 }
 
 bool RunRecord::may_finish() {
-  finish_lock_ = output_.lock(fmt::format("{}/lock-finish", kWorkingFolder));
+  finish_lock_ = output_.lock("lock-finish");
   return finish_lock_ != nullptr;
 }
 

@@ -145,7 +145,7 @@ class CloudOutput final : public OutputStore {
                   key);
   }
 
-  /// Parts that stay behind cost their owner. The failure before this one is what is told.
+  /// Abandoned parts cost the owner of the bucket. The caller reports the failure before this one.
   void drop(const std::string& key, const std::string& upload) {
     try {
       if (service_->drop_parts(key, upload))
