@@ -37,6 +37,29 @@ const MethodForm& form_of(Method method) {
                        [method](const MethodForm& form) { return form.method == method; });
 }
 
+constexpr std::uint64_t kDeflateMemory = 9 << 20;  // of libdeflate, level 12
+constexpr std::uint64_t kMaxBloscBlock = 4 << 20, kMaxBloscZstdBlock = 1 << 20;  // bytes
+constexpr std::uint64_t kBloscCodecMemory = 1 << 20;  // hash tables of its codecs but Zstandard
+constexpr int kMaxZstdLevel = 22;
+
+/// Of a context of Zstandard, by versions 1.4 to 1.5, at most. Not asked of the library: the plan
+/// of a copy must not depend on its version, and it tells only programs with its static form.
+std::uint64_t zstd_memory(int level, std::uint64_t bytes) {
+  struct Tables {
+    int max_level;
+    std::uint64_t mebibytes;  // for inputs of any size
+  };
+  // 0 is level 3.
+  constexpr Tables kTables[] = {{3, 2},   {6, 4},   {8, 7},   {9, 13},
+                                {11, 25}, {18, 66}, {19, 84}, {22, 390}};
+  // Tables are no larger than short inputs need.
+  constexpr std::uint64_t kAlways = 256 << 10, kPerByte = 28;
+  const Tables* tables = std::begin(kTables);
+  while (level > tables->max_level) ++tables;
+  const std::uint64_t most = tables->mebibytes << 20;
+  return bytes >= most / kPerByte ? most : kAlways + kPerByte * bytes;
+}
+
 int shuffle_of(std::uint32_t itemsize) { return itemsize == 1 ? BLOSC_BITSHUFFLE : BLOSC_SHUFFLE; }
 
 struct ZstdCompressor {
@@ -171,6 +194,24 @@ std::uint64_t compressed_bound(const Compression& how, std::uint64_t bytes) {
       break;
   }
   return bytes;
+}
+
+std::uint64_t encoder_memory(const Compression& how, std::uint64_t bytes) {
+  switch (how.method) {
+    case Method::zstd:
+      return zstd_memory(how.level, bytes);
+    case Method::gzip:
+      return kDeflateMemory;
+    case Method::blosc: {
+      // A block is shuffled and encoded at a time; Blosc's levels are mapped to those of its codec.
+      if (how.inner != "zstd") return 3 * std::min(bytes, kMaxBloscBlock) + kBloscCodecMemory;
+      const std::uint64_t block = std::min(bytes, kMaxBloscZstdBlock);
+      return 3 * block + zstd_memory(how.level < 9 ? 2 * how.level - 1 : kMaxZstdLevel, block);
+    }
+    case Method::none:
+      break;
+  }
+  return 0;
 }
 
 Buffer compress(const Compression& how, std::uint32_t itemsize, std::span<const std::byte> bytes) {

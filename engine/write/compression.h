@@ -32,6 +32,9 @@ Json v2_compressor(const Compression& compression, std::uint32_t itemsize);
 
 /// Bytes that compress() needs and gives at most.
 std::uint64_t compressed_bound(const Compression& compression, std::uint64_t bytes);
+/// Bytes that an encoder of chunks of this size takes beside its input and output, while compress()
+/// runs or, of Zstandard, as long as the thread lives.
+std::uint64_t encoder_memory(const Compression& compression, std::uint64_t bytes);
 /// Throws not_supported for more than the format holds (2 GB for Blosc).
 Buffer compress(const Compression& compression, std::uint32_t itemsize,
                 std::span<const std::byte> bytes);

@@ -4,9 +4,8 @@
 #include <memory>
 #include <span>
 
-#include <zstd.h>
-
 #include "engine/base/per_thread.h"
+#include "engine/write/piece_codec.h"
 #include "engine/write/region_boxes.h"
 #include "engine/zarr/chunk_grid.h"
 
@@ -14,33 +13,19 @@ namespace batchfs {
 
 namespace {
 
-constexpr int kPieceLevel = 1;                    // read once, soon: speed counts
-constexpr std::int64_t kSlabBytes = 128 << 10;    // of a piece, gathered or scattered at a time
-constexpr std::size_t kEncodedBytes = 128 << 10;  // at a time
+constexpr std::uint64_t kReadBytes = 512 << 10;  // of slabs, from a file at a time
 
-struct PieceContexts {
-  ZSTD_CCtx* const compressor = ZSTD_createCCtx();
-  ZSTD_DCtx* const decompressor = ZSTD_createDCtx();
-  Buffer slab, encoded;
-  PieceContexts() : encoded(kEncodedBytes) {
-    if (compressor == nullptr || decompressor == nullptr)
-      throw Error(ErrorCode::no_memory, "no memory for the zstd encoder");
-    ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, kPieceLevel);
-    ZSTD_CCtx_setParameter(compressor, ZSTD_c_checksumFlag, 1);
-  }
-  ~PieceContexts() {
-    ZSTD_freeCCtx(compressor);
-    ZSTD_freeDCtx(decompressor);
-  }
-  std::byte* slab_of(std::size_t bytes) {
-    if (slab.size() < bytes) slab = Buffer(bytes);
-    return slab.data();
+struct PieceBuffers {
+  Buffer slab, stored;
+  static std::span<std::byte> of(Buffer& buffer, std::uint64_t bytes) {
+    if (buffer.size() < bytes) buffer = Buffer(bytes);
+    return buffer.span().first(bytes);
   }
 };
 
-PieceContexts& piece_contexts() {
-  static PerThread<PieceContexts> contexts;
-  return contexts.get();
+PieceBuffers& piece_buffers() {
+  static PerThread<PieceBuffers> buffers;
+  return buffers.get();
 }
 
 /// Calls use(start, shape) for boxes of at most `most` elements, or one, that follow one another in
@@ -66,93 +51,84 @@ void for_each_slab(const Dims& all, std::int64_t most, Use&& use) {
   }
 }
 
-/// Encodes a piece that comes in slabs, without room for all of it at once.
-class PieceEncoder {
- public:
-  PieceEncoder(PieceContexts& contexts, std::uint64_t bytes) : contexts_(contexts) {
-    ZSTD_CCtx_reset(contexts_.compressor, ZSTD_reset_session_only);
-    check(ZSTD_CCtx_setPledgedSrcSize(contexts_.compressor, bytes));
-  }
-  void add(std::span<const std::byte> bytes) {
-    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
-    while (in.pos < in.size) {
-      check(ZSTD_compressStream2(contexts_.compressor, &out_, &in, ZSTD_e_continue));
-      if (out_.pos == out_.size) keep();
-    }
-  }
-  std::vector<Buffer> finish() {
-    ZSTD_inBuffer in{nullptr, 0, 0};
-    for (std::size_t left = 1; left > 0;) {
-      left = check(ZSTD_compressStream2(contexts_.compressor, &out_, &in, ZSTD_e_end));
-      if (left == 0 || out_.pos == out_.size) keep();
-    }
-    return std::move(encoded_);
-  }
-
- private:
-  static std::size_t check(std::size_t result) {
-    if (ZSTD_isError(result)) throw Error(ErrorCode::internal, ZSTD_getErrorName(result));
-    return result;
-  }
-  void keep() {
-    if (out_.pos == 0) return;
-    Buffer exact(out_.pos);
-    std::copy_n(contexts_.encoded.data(), out_.pos, exact.data());
-    encoded_.push_back(std::move(exact));
-    out_.pos = 0;
-  }
-
-  PieceContexts& contexts_;
-  ZSTD_outBuffer out_{contexts_.encoded.data(), contexts_.encoded.size(), 0};
-  std::vector<Buffer> encoded_;
+/// A part of a piece: where its first element lies in the region's memory, from the piece's first,
+/// and a buffer for its values in C order.
+struct Slab {
+  std::int64_t offset;  // bytes
+  const Dims& shape;
+  std::span<std::byte> values;
+  Dims strides;  // of `values`, bytes
 };
 
-/// Decodes a piece from a part of an object, slab by slab.
-class PieceDecoder {
+/// Calls use(slab) for the slabs of a piece, one after the other, all with the same buffer.
+/// `strides`: of the region, bytes.
+template <class Use>
+void for_each_slab_buffer(const Dims& piece, std::int64_t itemsize, const Dims& strides,
+                          Use&& use) {
+  const Dims nowhere(piece.size());
+  for_each_slab(piece, kSlabBytes / itemsize, [&](const Dims& start, const Dims& shape) {
+    const auto bytes = static_cast<std::uint64_t>(element_count(shape) * itemsize);
+    use(Slab{byte_offset(start, nowhere, strides), shape,
+             PieceBuffers::of(piece_buffers().slab, bytes), c_strides(shape, itemsize)});
+  });
+}
+
+std::size_t count_slabs(const Dims& piece, std::int64_t itemsize) {
+  std::size_t count = 0;
+  for_each_slab(piece, kSlabBytes / itemsize, [&count](const Dims&, const Dims&) { ++count; });
+  return count;
+}
+
+Error damaged(const std::string& key) {
+  return Error(ErrorCode::corrupt, "a file of pieces is damaged; remove the output", key);
+}
+
+/// The stored slabs of a piece, in order, from a part of an object.
+class StoredSlabs {
  public:
-  PieceDecoder(PieceContexts& contexts, OutputStore& store, const std::string& key,
-               std::uint64_t begin, std::uint64_t end)
-      : contexts_(contexts), store_(store), key_(key), next_(begin), end_(end) {
-    ZSTD_DCtx_reset(contexts_.decompressor, ZSTD_reset_session_only);
+  StoredSlabs(OutputStore& store, const std::string& key, std::uint64_t begin, std::uint64_t end,
+              std::size_t count)
+      : store_(store), key_(key), next_(begin), end_(end), sizes_(count) {
+    if (end < begin || (end - begin) / sizeof(SlabSize) < count) throw damaged(key);
+    store.read_part(key, begin, std::as_writable_bytes(std::span(sizes_)));
+    next_ += count * sizeof(SlabSize);
   }
-  void fill(std::span<std::byte> bytes) {
-    ZSTD_outBuffer out{bytes.data(), bytes.size(), 0};
-    while (out.pos < out.size) {
-      if (frame_ended_) throw damaged();
-      step(out);
-    }
+
+  /// Valid until the next call. `decoded`: bytes of its values.
+  std::span<const std::byte> next(std::uint64_t decoded) {
+    const std::uint64_t size = sizes_[number_++];
+    if (size > encoded_slab_bound(decoded)) throw damaged(key_);
+    if (size > left_.size()) refill(size);
+    const std::span<const std::byte> slab = left_.first(size);
+    left_ = left_.subspan(size);
+    return slab;
   }
-  /// The frame ends here, with a checksum that fits.
-  void finish() {
-    ZSTD_outBuffer none{nullptr, 0, 0};
-    while (!frame_ended_) step(none);
-    if (next_ != end_ || in_.pos != in_.size) throw damaged();
+
+  void finish() const {
+    if (next_ != end_ || !left_.empty()) throw damaged(key_);
   }
 
  private:
-  Error damaged() const {
-    return Error(ErrorCode::corrupt, "a file of pieces is damaged; remove the output", key_);
-  }
-  void step(ZSTD_outBuffer& out) {
-    const std::size_t out_before = out.pos, in_before = in_.pos;
-    const std::size_t left = ZSTD_decompressStream(contexts_.decompressor, &out, &in_);
-    if (ZSTD_isError(left)) throw damaged();
-    frame_ended_ = left == 0;
-    if (frame_ended_ || out.pos > out_before || in_.pos > in_before) return;
-    if (next_ == end_) throw damaged();
-    const auto size = std::min<std::uint64_t>(end_ - next_, contexts_.encoded.size());
-    store_.read_part(key_, next_, contexts_.encoded.span().first(size));
+  /// Reads the slab that is due and those behind it that fit.
+  void refill(std::uint64_t size) {
+    if (!left_.empty()) throw damaged(key_);
+    for (std::size_t behind = number_;
+         behind < sizes_.size() && size + sizes_[behind] <= kReadBytes; ++behind)
+      size += sizes_[behind];
+    if (size > end_ - next_) throw damaged(key_);
+    const std::span<std::byte> stored = PieceBuffers::of(piece_buffers().stored, size);
+    store_.read_part(key_, next_, stored);
     next_ += size;
-    in_ = {contexts_.encoded.data(), size, 0};
+    left_ = stored;
   }
 
-  PieceContexts& contexts_;
   OutputStore& store_;
   const std::string& key_;
   std::uint64_t next_;
   const std::uint64_t end_;
-  ZSTD_inBuffer in_{contexts_.encoded.data(), 0, 0};
-  bool frame_ended_ = false;
+  std::vector<SlabSize> sizes_;
+  std::size_t number_ = 0;
+  std::span<const std::byte> left_;  // read, not used yet
 };
 
 }  // namespace
@@ -177,28 +153,24 @@ void PieceWriter::write(std::size_t item, const std::byte* values) {
   const Box piece =
       shared_box(region_, ChunkGrid(form_.shape, form_.plan.write_region).box(target));
   const std::byte* const from = values + byte_offset(piece.start, region_.start, strides_);
-  PieceContexts& contexts = piece_contexts();
-  PieceEncoder encoder(contexts, static_cast<std::uint64_t>(piece.elements() * form_.itemsize));
-  const Dims nowhere(piece.shape.size());
-  for_each_slab(piece.shape, kSlabBytes / form_.itemsize,
-                [&](const Dims& start, const Dims& shape) {
-                  std::int64_t bytes = form_.itemsize;
-                  for (const std::int64_t length : shape) bytes *= length;
-                  std::byte* const slab = contexts.slab_of(static_cast<std::size_t>(bytes));
-                  copy_strided(shape, static_cast<std::size_t>(form_.itemsize),
-                               from + byte_offset(start, nowhere, strides_), strides_, slab,
-                               c_strides(shape, form_.itemsize));
-                  encoder.add({slab, static_cast<std::size_t>(bytes)});
-                });
-  pieces_[item] = encoder.finish();
+  const auto itemsize = static_cast<std::size_t>(form_.itemsize);
+  Piece made;
+  for_each_slab_buffer(piece.shape, form_.itemsize, strides_, [&](const Slab& slab) {
+    copy_strided(slab.shape, itemsize, from + slab.offset, strides_, slab.values.data(),
+                 slab.strides);
+    made.slabs.push_back(encode_slab(slab.values, static_cast<std::uint32_t>(itemsize)));
+    made.sizes.push_back(static_cast<SlabSize>(made.slabs.back().size()));
+  });
+  pieces_[item] = std::move(made);
   if (--left_ > 0) return;
   std::vector<std::uint64_t> offsets{(pieces_.size() + 1) * sizeof(std::uint64_t)};
   std::vector<std::span<const std::byte>> parts{{}};
-  for (const std::vector<Buffer>& one : pieces_) {
-    offsets.push_back(offsets.back());
-    for (const Buffer& part : one) {
-      offsets.back() += part.size();
-      parts.push_back(part.span());
+  for (const Piece& one : pieces_) {
+    parts.push_back(std::as_bytes(std::span(one.sizes)));
+    offsets.push_back(offsets.back() + parts.back().size());
+    for (const Buffer& slab : one.slabs) {
+      offsets.back() += slab.size();
+      parts.push_back(slab.span());
     }
   }
   parts.front() = std::as_bytes(std::span(offsets));
@@ -224,23 +196,14 @@ void PieceReader::read(std::size_t item, std::byte* values) const {
   form_.store.read_part(
       key, static_cast<std::uint64_t>(number_in(targets, index_)) * sizeof(std::uint64_t),
       std::as_writable_bytes(std::span(ends)));
-  if (ends[1] < ends[0])
-    throw Error(ErrorCode::corrupt, "a file of pieces is damaged; remove the output", key);
   std::byte* const to = values + byte_offset(piece.start, region_.start, strides_);
-  PieceContexts& contexts = piece_contexts();
-  PieceDecoder decoder(contexts, form_.store, key, ends[0], ends[1]);
-  const Dims nowhere(piece.shape.size());
-  for_each_slab(piece.shape, kSlabBytes / form_.itemsize,
-                [&](const Dims& start, const Dims& shape) {
-                  std::int64_t bytes = form_.itemsize;
-                  for (const std::int64_t length : shape) bytes *= length;
-                  std::byte* const slab = contexts.slab_of(static_cast<std::size_t>(bytes));
-                  decoder.fill({slab, static_cast<std::size_t>(bytes)});
-                  copy_strided(shape, static_cast<std::size_t>(form_.itemsize), slab,
-                               c_strides(shape, form_.itemsize),
-                               to + byte_offset(start, nowhere, strides_), strides_);
-                });
-  decoder.finish();
+  StoredSlabs stored(form_.store, key, ends[0], ends[1], count_slabs(piece.shape, form_.itemsize));
+  for_each_slab_buffer(piece.shape, form_.itemsize, strides_, [&](const Slab& slab) {
+    if (!decode_slab(stored.next(slab.values.size()), slab.values)) throw damaged(key);
+    copy_strided(slab.shape, static_cast<std::size_t>(form_.itemsize), slab.values.data(),
+                 slab.strides, to + slab.offset, strides_);
+  });
+  stored.finish();
 }
 
 }  // namespace batchfs

@@ -3,11 +3,13 @@
 // region of the second.
 //
 // The pieces of a region of the first pass are one object: the offsets of all pieces and the end as
-// 64-bit numbers, then the pieces, each a Zstandard frame with a checksum. As in region_copy.h,
-// items are done by several threads.
+// 64-bit numbers, then the pieces. A piece is the stored sizes of its slabs as 32-bit numbers, then
+// the slabs (piece_codec.h), of which both sides know the shapes. As in region_copy.h, items are
+// done by several threads.
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,8 @@ struct PieceForm {
   std::string key(const Dims& read_region) const;
 };
 
+using SlabSize = std::uint32_t;  // stored bytes
+
 class PieceWriter {
  public:
   PieceWriter(PieceForm form, const Dims& read_region);
@@ -34,11 +38,15 @@ class PieceWriter {
   void write(std::size_t item, const std::byte* values);
 
  private:
+  struct Piece {
+    std::vector<SlabSize> sizes;
+    std::vector<Buffer> slabs;
+  };
   const PieceForm form_;
   const Dims index_;
   Box region_, targets_;
-  Dims strides_;                             // bytes
-  std::vector<std::vector<Buffer>> pieces_;  // each in parts
+  Dims strides_;  // bytes
+  std::vector<Piece> pieces_;
   std::atomic<std::size_t> left_;
 };
 

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <thread>
 
+#include <malloc.h>
+
 #include <fmt/format.h>
 
 #include "engine/base/budget.h"
@@ -20,6 +22,16 @@ namespace batchfs {
 namespace {
 
 constexpr int kRemoteReads = 32, kRemoteWrites = 16;  // at a time
+/// What a process takes beside the values: 18 MiB for the program and its libraries, 16 for freed
+/// buffers (kMinPooled), up to 4 of free memory in each of a few heaps.
+constexpr std::uint64_t kProgramMemory = 42 << 20;
+/// Of a thread: its stack, contexts of decoders, slabs of pieces (piece_codec.h).
+constexpr std::uint64_t kThreadMemory = 1 << 20;
+
+/// Limits that these alone would nearly take are halved.
+std::uint64_t memory_beside_values(std::uint64_t limit, int threads) {
+  return std::min(kProgramMemory + static_cast<std::uint64_t>(threads) * kThreadMemory, limit / 2);
+}
 
 std::string dims_text(const Dims& dims) {
   std::string text;
@@ -64,6 +76,7 @@ class Rechunk::Running {
         return result_;
       }
       record_.complete(pass);
+      ::malloc_trim(0);  // encoded pieces: a region of the second pass takes all of the memory
       if (!record_.all_complete(pass)) {
         result_.state = pass == 0 && owner_.has_two_passes() ? RechunkResult::State::first_pass
                                                              : RechunkResult::State::task_done;
@@ -275,7 +288,7 @@ Rechunk::Rechunk(std::shared_ptr<Store> store, std::shared_ptr<const Hierarchy> 
 Rechunk::~Rechunk() = default;
 
 Rechunk::Threads Rechunk::choose_threads() const {
-  std::uint64_t read = 0, write = 0, objects = 0, largest = 0;
+  std::uint64_t read = 0, write = 0, encoder = 0, objects = 0, largest = 0;
   const RechunkArray* hungriest = nullptr;
   for (const RechunkArray& array : arrays_) {
     if (is_strings(array)) continue;
@@ -284,6 +297,7 @@ Rechunk::Threads Rechunk::choose_threads() const {
     const std::uint64_t chunk = array.output.chain->decoded_size();
     // Gathered, encoded, decoded again to compare.
     write = std::max(write, 2 * chunk + 2 * compressed_bound(array.output.compression, chunk));
+    encoder = std::max(encoder, encoder_memory(array.output.compression, chunk));
     const std::uint64_t object =
         static_cast<std::uint64_t>(element_count(array.output.chunks.object)) *
         array.source->type.itemsize;
@@ -301,11 +315,14 @@ Rechunk::Threads Rechunk::choose_threads() const {
   threads.read = store_->is_local() ? cores : std::max(cores, kRemoteReads);
   threads.write = options_.remote_output ? std::max(cores, kRemoteWrites) : cores;
   const bool shared = store_->is_local() && !options_.remote_output;
-  const std::uint64_t memory = options_.memory != 0 ? options_.memory : default_memory_budget();
+  const std::uint64_t limit = options_.memory != 0 ? options_.memory : default_memory_budget();
+  const std::uint64_t beside = memory_beside_values(limit, std::max(threads.read, threads.write));
+  const std::uint64_t memory = limit - beside;
   const auto taken = [&] {
     const auto readers = static_cast<std::uint64_t>(threads.read),
                writers = static_cast<std::uint64_t>(threads.write);
-    return objects + (shared ? writers * std::max(read, write) : readers * read + writers * write);
+    return objects + writers * encoder +
+           (shared ? writers * std::max(read, write) : readers * read + writers * write);
   };
   while (taken() > memory / 2 && (threads.read > 1 || threads.write > 1)) {
     threads.read = std::max(1, threads.read / 2);
@@ -314,9 +331,9 @@ Rechunk::Threads Rechunk::choose_threads() const {
   if (taken() > memory - memory / 4)
     throw Error(
         ErrorCode::no_memory,
-        fmt::format("one of its chunks takes {} to decode and encode, and the memory is {}; "
-                    "raise --memory or choose smaller chunks",
-                    format_size(taken()), format_size(memory)),
+        fmt::format("one of its chunks takes {} to decode and encode, the program {}, and the "
+                    "memory is {}; raise --memory or choose smaller chunks",
+                    format_size(taken()), format_size(beside), format_size(limit)),
         hungriest->source->path);
   threads.region_memory = memory - taken();
   return threads;
@@ -344,7 +361,7 @@ Json Rechunk::identity() const {
                                  {"read", dims_text(array.plan.read_region)},
                                  {"write", dims_text(array.plan.write_region)}};
   Json identity = {{"command", "rechunk"},
-                   {"version", 1},
+                   {"version", 2},  // of the pieces, too
                    {"store", place_digest(*store_)},
                    {"snapshot", hierarchy_->snapshot_id},
                    {"group", options_.group},

@@ -109,7 +109,7 @@ def test_two_passes_over_a_temporary_store(batchfs, store, tmp_path):
     whole, out = tmp_path / "whole.zarr", tmp_path / "out.zarr"
     command = ["rechunk", store, "--chunks", "time=-1,lat=4,lon=4", "--variables", "t2m"]
     batchfs.bytes(*command, "-o", whole)
-    little = ["--memory", "200K", "--threads", "1"]
+    little = ["--memory", "1280K", "--threads", "1"]
     plan = json.loads(batchfs.bytes(*command, *little, "-o", out, "--dry-run", "--json"))["plan"]
     assert plan["passes"] == 2 and not out.exists()
     batchfs.bytes(*command, *little, "-o", out, "--temporary", tmp_path / "pieces")
@@ -244,18 +244,18 @@ def test_stores_that_are_no_folders(batchfs, store, tmp_path):
 # ---- runs that end early, and several ----
 
 
-def large(tmp_path):
+def large(tmp_path, steps=600):
     """Many small chunks: a copy of some seconds."""
     store = tmp_path / "large.zarr"
     rng = np.random.default_rng(2)
     group = zarr.open_group(store, mode="w")
     for name in ("a", "b"):
-        array = group.create_array(name, shape=(600, 64, 64), chunks=(10, 64, 64), dtype="f4", dimension_names=("t", "y", "x"))
+        array = group.create_array(name, shape=(steps, 64, 64), chunks=(10, 64, 64), dtype="f4", dimension_names=("t", "y", "x"))
         array[...] = rng.normal(0, 1, array.shape)
     return store
 
 
-@pytest.mark.parametrize("memory", [[], ["--memory", "1M", "--threads", "2"]], ids=["one pass", "two passes"])
+@pytest.mark.parametrize("memory", [[], ["--memory", "4M", "--threads", "2"]], ids=["one pass", "two passes"])
 def test_killed_at_any_moment_it_continues_to_the_same_bytes(batchfs, tmp_path, memory):
     store, whole, out = large(tmp_path), tmp_path / "whole.zarr", tmp_path / "out.zarr"
     command = ["rechunk", store, "--chunks", "t=200,y=4,x=8", "--codec", "zstd:1", *memory]
@@ -287,8 +287,8 @@ def test_killed_at_any_moment_it_continues_to_the_same_bytes(batchfs, tmp_path, 
 
 
 def test_interrupted_it_says_so_and_skips_what_is_done(batchfs, tmp_path):
-    store, out = large(tmp_path), tmp_path / "out.zarr"
-    command = ["rechunk", store, "--chunks", "t=20,y=2,x=2", "--threads", "1"]
+    store, out = large(tmp_path, 200), tmp_path / "out.zarr"
+    command = ["rechunk", store, "--chunks", "t=20,y=4,x=4", "--threads", "1"]
     process = subprocess.Popen([PROGRAM, *map(str, command), "-o", str(out), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while process.poll() is None and len(list((out / "a" / "c").glob("*"))) < 3:
         time.sleep(0.005)
@@ -302,7 +302,7 @@ def test_interrupted_it_says_so_and_skips_what_is_done(batchfs, tmp_path):
     assert_same_arrays(store, out)
 
 
-@pytest.mark.parametrize("memory", [[], ["--memory", "1M", "--threads", "2"]], ids=["one pass", "two passes"])
+@pytest.mark.parametrize("memory", [[], ["--memory", "4M", "--threads", "2"]], ids=["one pass", "two passes"])
 def test_tasks_give_the_same_bytes_in_any_order(batchfs, tmp_path, memory):
     store, whole, out = large(tmp_path), tmp_path / "whole.zarr", tmp_path / "out.zarr"
     command = ["rechunk", store, "--chunks", "t=200,y=4,x=8", *memory]
@@ -417,8 +417,8 @@ def test_a_full_disk_loses_nothing(batchfs, tmp_path):
 
 
 def test_two_at_a_time_are_refused(batchfs, tmp_path):
-    store, out = large(tmp_path), tmp_path / "out"
-    command = ["rechunk", store, "--chunks", "t=20,y=2,x=2", "--threads", "1"]
+    store, out = large(tmp_path, 200), tmp_path / "out"
+    command = ["rechunk", store, "--chunks", "t=20,y=4,x=4", "--threads", "1"]
     process = subprocess.Popen([PROGRAM, *map(str, command), "-o", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while process.poll() is None and not (out / "a").exists():
         time.sleep(0.001)
@@ -437,19 +437,25 @@ def test_help_and_the_plan(batchfs, store, tmp_path):
     assert pathlib.Path(PROGRAM).exists()
 
 
-def test_two_passes_stay_within_the_memory(tmp_path):
-    """Pieces of 40 MB were held twice by each thread: 309 MB were taken with a limit of 200 MB."""
+@pytest.mark.parametrize(("options", "passes"), [
+    (["--chunks", "t=-1,y=8", "--codec", "zstd:1"], 2),
+    (["--chunks", "t=-1,y=8", "--shards", "t=-1,y=16", "--codec", "blosc"], 2),
+    (["--chunks", "t=16,y=256", "--codec", "blosc:zstd:1"], 1),
+], ids=lambda option: " ".join(option) if isinstance(option, list) else f"{option}")
+def test_a_copy_stays_within_the_memory(tmp_path, options, passes):
+    """Pieces of 40 MB were held twice by each thread: 309 MB were taken with a limit of 200 MB. Then nothing was
+    reserved for the program: 240 MB."""
     store, out = tmp_path / "store.zarr", tmp_path / "out.zarr"
     array = zarr.create_array(store, shape=(64, 1024, 1024), chunks=(1, 1024, 1024), dtype="f4", compressors=None,
                               dimension_names=("t", "y", "x"))
     rng = np.random.default_rng(0)
     for step in range(64):
-        array[step] = rng.normal(size=(1024, 1024))
-    command = [PROGRAM, "rechunk", store, "--chunks", "t=-1,y=8", "--codec", "zstd:1", "--memory", "200M", "--threads", "2", "-o", out]
+        array[step] = rng.random((1024, 1024), "f4")
+    command = [PROGRAM, "rechunk", store, *options, "--memory", "200M", "--threads", "2", "-o", out]
     plan = json.loads(subprocess.run([*command, "--dry-run", "--json"], check=True, capture_output=True).stdout)["plan"]
-    assert plan["passes"] == 2
+    assert plan["passes"] == passes
     measured = measure(*command)
     assert measured.status == 0, measured.error
-    assert measured.peak <= 220 << 20  # the program itself takes some beside the limit
+    assert measured.peak <= 200 << 20
     copy = zarr.open_array(out, mode="r")
     assert all(np.array_equal(copy[step], array[step]) for step in range(0, 64, 7))

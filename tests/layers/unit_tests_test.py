@@ -47,7 +47,6 @@ COVERED = {
     "engine/view/window_checks.cc": "tests/unit/engine/view/window_view_test.cc",
     "engine/write/output_array.cc": "tests/conformance/rechunk_test.py",
     "engine/write/output_metadata.cc": "tests/conformance/rechunk_test.py",
-    "engine/write/piece_copy.cc": "tests/conformance/rechunk_test.py",
     "engine/write/rechunk.cc": "tests/conformance/rechunk_test.py",
     "engine/write/rechunk_arrays.cc": "tests/conformance/rechunk_test.py",
     "engine/write/region_copy.cc": "tests/conformance/rechunk_test.py",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include "engine/codec/chain.h"
 
@@ -67,6 +68,29 @@ TEST(Compression, EveryMethodDecodesToTheSameBytes) {
 TEST(Compression, NothingCompressesToo) {
   for (const char* text : {"none", "zstd", "gzip"})
     EXPECT_NO_THROW(compress(parse_compression(text), 4, {})) << text;
+}
+
+TEST(Compression, ContextsOfZstandardTakeNoMoreThanIsSaid) {
+  for (int level = -7; level <= 19; ++level)
+    for (const std::size_t size : {4096, 65536, 131072, 200000, 1 << 20, 4 << 20, 20 << 20}) {
+      const std::vector<std::byte> in(size);
+      std::vector<std::byte> out(ZSTD_compressBound(size));
+      ZSTD_CCtx* const context = ZSTD_createCCtx();
+      ZSTD_compressCCtx(context, out.data(), out.size(), in.data(), size, level);
+      const std::uint64_t takes = ZSTD_sizeof_CCtx(context);
+      ZSTD_freeCCtx(context);
+      const std::uint64_t said = encoder_memory({Compression::Method::zstd, level, {}}, size);
+      EXPECT_GE(said, takes) << level << " " << size;
+      EXPECT_LE(said, 4 * takes + (1 << 20)) << level << " " << size;
+    }
+}
+
+TEST(Compression, EncodersTakeNoMoreForMoreBytesThanTheirLargest) {
+  for (const char* text : {"zstd", "blosc:lz4:5", "blosc:zstd:9", "gzip:9", "none"}) {
+    const Compression how = parse_compression(text);
+    EXPECT_LE(encoder_memory(how, 1000), encoder_memory(how, 100 << 20)) << text;
+    EXPECT_EQ(encoder_memory(how, 100 << 20), encoder_memory(how, 1000 << 20)) << text;
+  }
 }
 
 }  // namespace compression_test
