@@ -1,5 +1,6 @@
 #include "engine/write/region_runner.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -12,13 +13,18 @@ namespace batchfs {
 
 namespace {
 
-/// Beyond these, more regions only spread the reads.
+/// Beyond these, more regions only spread the reads; where nothing waits for a network, they only
+/// take memory that was not in a cache.
 constexpr int kMaxRegions = 64;
+
+int max_regions(const RegionLimits& limits) {
+  return limits.shared_threads ? std::min(kMaxRegions, 2 * limits.write_threads + 2) : kMaxRegions;
+}
 
 class RegionRunner {
  public:
   RegionRunner(const RegionLimits& limits, const std::function<bool()>& tick)
-      : slots_(limits.memory, kMaxRegions,
+      : slots_(limits.memory, max_regions(limits),
                [&tick, this] {
                  if (!tick()) stopped_ = true;
                  return !failed_ && !stopped_;
