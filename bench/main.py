@@ -9,7 +9,7 @@ import sys
 
 from harness.machine import machine, touch_memory
 
-WORKLOADS = ["local", "raw", "w1", "w2", "w3", "samples", "mixing", "sources", "repository", "handoff", "mount", "guard"]
+WORKLOADS = ["local", "raw", "w1", "w2", "w3", "samples", "mixing", "sources", "repository", "handoff", "mount", "rechunk", "guard"]
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 

@@ -1,5 +1,6 @@
 #include "engine/write/recorded_run.h"
 
+#include <system_error>
 #include <utility>
 
 namespace batchfs {
@@ -51,20 +52,45 @@ bool RecordedRun::tick() {
     }
     hooks_.progress(done, all_);
   }
-  if (std::chrono::steady_clock::now() - saved_at_ >= save_every_) save();
+  if (std::chrono::steady_clock::now() - saved_at_ >= save_every_) start_saving();
   if (hooks_.cancelled && hooks_.cancelled()) cancelled_ = true;
   return !cancelled_;
 }
 
-void RecordedRun::save() {
+bool RecordedRun::note_finished() {
   std::vector<std::int64_t> finished;
   {
     const std::lock_guard lock(mutex_);
     finished.swap(finished_);
   }
-  saved_at_ = std::chrono::steady_clock::now();
-  if (finished.empty()) return;
   for (const std::int64_t unit : finished) record_.note(unit);
+  return !finished.empty();
+}
+
+void RecordedRun::start_saving() {
+  if (save_failed_) return;  // the run ends, and waits for its work with further ticks
+  if (saving_.valid()) {
+    if (saving_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+    save_failed_ = true;
+    saving_.get();
+    save_failed_ = false;
+  }
+  saved_at_ = std::chrono::steady_clock::now();
+  if (!note_finished()) return;
+  try {
+    saving_ = std::async(std::launch::async, [this] {
+      if (hooks_.before_save) hooks_.before_save();
+      record_.save();
+    });
+  } catch (const std::system_error&) {  // no more threads
+    if (hooks_.before_save) hooks_.before_save();
+    record_.save();
+  }
+}
+
+void RecordedRun::save() {
+  if (saving_.valid()) saving_.get();
+  if (!note_finished()) return;
   if (hooks_.before_save) hooks_.before_save();
   record_.save();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,7 +21,8 @@ class RecordedRun {
   struct Hooks {
     std::function<void(std::int64_t done, std::int64_t all)> progress;
     std::function<bool()> cancelled;  // asked several times a second
-    /// Makes durable what a recorded unit needs besides the output's own objects.
+    /// Makes durable what a recorded unit needs besides the output's own objects. Called by another
+    /// thread, one call at a time.
     std::function<void()> before_save;
   };
 
@@ -37,23 +39,29 @@ class RecordedRun {
 
   /// For RegionWork::done: `amount` in the measure of the progress. Thread-safe.
   void note_done(std::int64_t unit, std::int64_t amount);
-  /// For a long RegionWork::begin, which runs on the thread that calls run(): reports and records
-  /// what is due. Throws interrupted once the run is cancelled.
+  /// For a long RegionWork::begin, which runs on the thread that calls run(): reports what is due,
+  /// and begins to record it. Throws interrupted once the run is cancelled.
   void keep_up();
 
  private:
   bool tick();
+  /// Notes units that are done. False: there are none.
+  bool note_finished();
+  void start_saving();
   void save();
 
-  RunRecord& record_;
+  RunRecord& record_;  // its thread-safety: nothing is noted while saving_ is under way
   const Hooks hooks_;
   const std::chrono::milliseconds save_every_;
   std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
   std::int64_t all_ = 0;
-  bool cancelled_ = false;
+  bool cancelled_ = false, save_failed_ = false;
   std::mutex mutex_;  // guards what follows
   std::vector<std::int64_t> finished_;
   std::int64_t done_ = 0;
+  /// Last: it uses the members above. Bringing objects to the disk may take many seconds, in which
+  /// the thread that calls run() must start regions.
+  std::future<void> saving_;
 };
 
 }  // namespace batchfs

@@ -1,7 +1,10 @@
 #include "engine/write/recorded_run.h"
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include <unistd.h>
 
@@ -100,9 +103,43 @@ TEST_F(RecordedRunTest, UnitsAreRecordedWhileItRuns) {
   RecordedRun run(record, {}, std::chrono::milliseconds(0));
   EXPECT_TRUE(run.run(one_at_a_time_, units(run, 2, [&](int unit) {
                         if (unit != 1) return;
-                        run.keep_up();
+                        for (int i = 0; i < 1000 && !output_->get(".batchfs/done-0.json"); ++i) {
+                          run.keep_up();
+                          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                        }
                         EXPECT_TRUE(output_->get(".batchfs/done-0.json"));
                       })));
+}
+
+TEST_F(RecordedRunTest, RegionsBeginWhileADiskIsSlow) {
+  RunRecord record(*output_, {{"a", 1}}, 0, 1);
+  record.open();
+  std::atomic<bool> saves{false}, last_began{false};
+  RecordedRun run(record, {.before_save =
+                               [&] {
+                                 saves = true;
+                                 for (int i = 0; i < 1000 && !last_began; ++i)
+                                   std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                                 EXPECT_TRUE(last_began);
+                               }},
+                  std::chrono::milliseconds(0));
+  EXPECT_TRUE(run.run(one_at_a_time_, units(run, 4, [&](int unit) {
+                        for (int i = 0; i < 1000 && unit == 2 && !saves; ++i) {
+                          run.keep_up();
+                          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                        }
+                        if (unit == 3) last_began = true;
+                      })));
+  EXPECT_TRUE(saves);
+  for (int unit = 0; unit < 4; ++unit) EXPECT_TRUE(record.is_done(unit)) << unit;
+}
+
+TEST_F(RecordedRunTest, AnErrorOfSavingEndsTheRun) {
+  RunRecord record(*output_, {{"a", 1}}, 0, 1);
+  record.open();
+  RecordedRun run(record, {.before_save = [] { throw Error(ErrorCode::io, "the disk is full"); }},
+                  std::chrono::milliseconds(0));
+  EXPECT_THROW(run.run(one_at_a_time_, units(run, 4, [](int) {})), Error);
 }
 
 }  // namespace recorded_run_test
