@@ -31,8 +31,9 @@ TEST(PieceCodec, ASlabIsAChecksumAndABloscFrame) {
   std::memcpy(&checksum, stored.data(), sizeof checksum);
   EXPECT_EQ(checksum, XXH3_64bits(values.data(), values.size()));
   std::vector<std::byte> decoded(values.size());
-  EXPECT_EQ(blosc_decompress_ctx(stored.data() + sizeof checksum, decoded.data(), decoded.size(), 1),
-            static_cast<int>(values.size()));
+  EXPECT_EQ(
+      blosc_decompress_ctx(stored.data() + sizeof checksum, decoded.data(), decoded.size(), 1),
+      static_cast<int>(values.size()));
   EXPECT_EQ(decoded, values);
   EXPECT_LT(stored.size(), values.size() / 10);
 }

@@ -115,13 +115,14 @@ TEST_F(RecordedRunTest, RegionsBeginWhileADiskIsSlow) {
   RunRecord record(*output_, {{"a", 1}}, 0, 1);
   record.open();
   std::atomic<bool> saves{false}, last_began{false};
-  RecordedRun run(record, {.before_save =
-                               [&] {
-                                 saves = true;
-                                 for (int i = 0; i < 1000 && !last_began; ++i)
-                                   std::this_thread::sleep_for(std::chrono::milliseconds(10));
-                                 EXPECT_TRUE(last_began);
-                               }},
+  RecordedRun run(record,
+                  {.before_save =
+                       [&] {
+                         saves = true;
+                         for (int i = 0; i < 1000 && !last_began; ++i)
+                           std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                         EXPECT_TRUE(last_began);
+                       }},
                   std::chrono::milliseconds(0));
   EXPECT_TRUE(run.run(one_at_a_time_, units(run, 4, [&](int unit) {
                         for (int i = 0; i < 1000 && unit == 2 && !saves; ++i) {
