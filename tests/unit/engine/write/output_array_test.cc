@@ -37,8 +37,7 @@ const char* const kSharded = R"({
   "storage_transformers": []})";
 
 TEST(OutputArray, ShardsOfFormat3) {
-  const ArrayMetadata source =
-      v2_source("<f4", nullptr, {{"_ARRAY_DIMENSIONS", {"y", "x"}}});
+  const ArrayMetadata source = v2_source("<f4", nullptr, {{"_ARRAY_DIMENSIONS", {"y", "x"}}});
   const OutputArray made =
       make_output_array(source, "t", 3, {{1, 2}, {2, 4}, true}, parse_compression("zstd:3"));
   EXPECT_EQ(sorted(made.document), nlohmann::json::parse(kSharded));
@@ -54,7 +53,8 @@ TEST(OutputArray, TheMaskedValueMovesBetweenFormats) {
   EXPECT_EQ(three.document["fill_value"], -1.0);
   EXPECT_EQ(three.document["attributes"],
             Json::parse(R"({"units": "K", "_FillValue": "AAAAAAAA8L8="})"));
-  const OutputArray two = make_output_array(*three.metadata, "t", 2, chunks, parse_compression("none"));
+  const OutputArray two =
+      make_output_array(*three.metadata, "t", 2, chunks, parse_compression("none"));
   EXPECT_EQ(two.document["fill_value"], -1.0);
   EXPECT_EQ(sorted(two.attributes), sorted(old.attributes));
   EXPECT_FALSE(two.writes_fill);

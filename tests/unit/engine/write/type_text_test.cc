@@ -24,13 +24,14 @@ TEST(TypeText, TypesAreNamedAsInFormat3) {
   EXPECT_EQ(v3_data_type(typed("uint64")), "uint64");
   EXPECT_EQ(v3_data_type(typed("float16")), "float16");
   EXPECT_EQ(v3_data_type(typed("complex64")), "complex64");
-  EXPECT_EQ(v3_data_type(typed("datetime64[ns]")),
-            Json::parse(R"({"name": "numpy.datetime64",
+  EXPECT_EQ(v3_data_type(typed("datetime64[ns]")), Json::parse(R"({"name": "numpy.datetime64",
                             "configuration": {"unit": "ns", "scale_factor": 1}})"));
-  EXPECT_EQ(v3_data_type(make_type(Kind::bytes, 5)),
-            Json::parse(R"({"name": "null_terminated_bytes", "configuration": {"length_bytes": 5}})"));
-  EXPECT_EQ(v3_data_type(make_type(Kind::unicode, 12)),
-            Json::parse(R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}})"));
+  EXPECT_EQ(
+      v3_data_type(make_type(Kind::bytes, 5)),
+      Json::parse(R"({"name": "null_terminated_bytes", "configuration": {"length_bytes": 5}})"));
+  EXPECT_EQ(
+      v3_data_type(make_type(Kind::unicode, 12)),
+      Json::parse(R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}})"));
 }
 
 TEST(TypeText, EveryTypeIsReadBack) {
@@ -64,7 +65,8 @@ TEST(TypeText, FillValues) {
   EXPECT_EQ(v3("datetime64[ns]", element<std::int64_t>(INT64_MIN)), INT64_MIN);
   const std::array complex{1.5f, std::nanf("")};
   EXPECT_EQ(v3("complex64", element(complex)), Json::parse(R"([1.5, "NaN"])"));
-  EXPECT_EQ(v2_fill_value(make_type(Kind::unicode, 12), element<std::array<char32_t, 3>>({U'ä', U'b', 0})),
+  EXPECT_EQ(v2_fill_value(make_type(Kind::unicode, 12),
+                          element<std::array<char32_t, 3>>({U'ä', U'b', 0})),
             "äb");
 }
 

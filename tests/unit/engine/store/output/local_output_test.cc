@@ -71,7 +71,8 @@ TEST_F(LocalOutputTest, ObjectsAreReadWholeAndInPart) {
   output_->read_part("a/b", 3, std::as_writable_bytes(std::span(some)));
   EXPECT_EQ(std::string(some.data(), some.size()), "3456");
   const auto read = [&](const std::string& key, std::uint64_t offset) {
-    return code_of([&] { output_->read_part(key, offset, std::as_writable_bytes(std::span(some))); });
+    return code_of(
+        [&] { output_->read_part(key, offset, std::as_writable_bytes(std::span(some))); });
   };
   EXPECT_EQ(read("a/b", 7), ErrorCode::corrupt);
   EXPECT_EQ(read("a/b", 100), ErrorCode::corrupt);
@@ -94,7 +95,8 @@ TEST_F(LocalOutputTest, AReaderSeesAllOfAnObjectOrTheOneBefore) {
   output_->put("a", std::string(kSize, 'a'));
   std::atomic<bool> ended{false};
   std::thread writer([&] {
-    for (int i = 0; i < 300; ++i) output_->put("a", std::string(kSize, static_cast<char>('a' + i % 26)));
+    for (int i = 0; i < 300; ++i)
+      output_->put("a", std::string(kSize, static_cast<char>('a' + i % 26)));
     ended = true;
   });
   do {

@@ -90,7 +90,8 @@ TEST_F(NpyReaderTest, ElementsOfEveryWidth) {
   EXPECT_EQ(integers<std::int64_t>("<i8", {INT64_MIN}), (std::vector<std::int64_t>{INT64_MIN}));
   std::vector<std::int32_t> many(300000);
   std::iota(many.begin(), many.end(), -1000);
-  EXPECT_EQ(integers<std::int32_t>("<i4", many), (std::vector<std::int64_t>(many.begin(), many.end())));
+  EXPECT_EQ(integers<std::int32_t>("<i4", many),
+            (std::vector<std::int64_t>(many.begin(), many.end())));
 }
 
 TEST_F(NpyReaderTest, FloatsAreNumbers) {
