@@ -32,6 +32,8 @@ import tempfile
 import threading
 import time
 
+from processes import end_of_processes, processes_of, stacks_of
+
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = os.environ.get("BATCHFS", str(HERE.parents[1] / "build" / "batchfs"))
 LIMIT = 60  # seconds after which a run counts as hung
@@ -113,53 +115,6 @@ class Outcome:
     def __init__(self, code, stdout, stderr, wrong=None, stacks=""):
         self.code, self.stdout, self.stderr, self.wrong = code, stdout, stderr, wrong
         self.stacks, self.lasting = stacks, None
-
-
-def processes_of(scratch):
-    """The processes of a run: those that name its directory in their arguments or environment."""
-    found = []
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if int(process.name) != os.getpid() and any(
-                    str(scratch).encode() in (process / name).read_bytes()
-                    for name in ("cmdline", "environ")):
-                found.append(int(process.name))
-        except OSError:
-            continue  # it has ended, or is another user's
-    return sorted(found)
-
-
-def stacks_of(scratch):
-    """What each thread of a run waits for. Call before anything of the run is killed."""
-    return "".join(stacks_of_process(pid) for pid in processes_of(scratch))
-
-
-def stacks_of_process(pid):
-    process = pathlib.Path("/proc", str(pid))
-    try:
-        arguments = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        status = [f"  {line}" for line in (process / "status").read_text().splitlines()
-                  if line.split(":")[0] in ("State", "PPid", "SigBlk", "SigPnd")]
-        descriptors = [f"{fd.name} {os.readlink(fd)}" for fd in (process / "fd").iterdir()]
-        text = [f"process {pid}: {arguments}", *status, "  descriptors: " + ", ".join(descriptors)]
-        for task in sorted((process / "task").iterdir()):
-            waits = [f"{name} {(task / name).read_text().strip()}" for name in ("wchan", "syscall")]
-            text.append(f"  thread {task.name}: " + ", ".join(waits))
-            if not shutil.which("gdb"):
-                text.append((task / "stack").read_text())
-    except OSError as error:  # it has ended meanwhile, or is another user's
-        return f"process {pid}: {error.strerror}\n"
-    if shutil.which("gdb"):
-        try:
-            done = subprocess.run(["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off",
-                                   "-p", str(pid), "-ex", "thread apply all bt 16"],
-                                  capture_output=True, text=True, errors="replace", check=False,
-                                  timeout=30)
-            text += [f"  {line}" for line in done.stdout.splitlines()
-                     if line.startswith(("#", "Thread"))]
-        except subprocess.TimeoutExpired:
-            text.append("  gdb did not end")
-    return "\n".join(text) + "\n"
 
 
 class Command:
@@ -295,26 +250,6 @@ def abort_connection(directory):
             if not abort.exists():
                 subprocess.run(["mount", "-t", "fusectl", "none", abort.parents[1]], check=False)
             abort.write_text("1")
-
-
-def end_of_processes(text):
-    """Waits until no process names `text` in its arguments; kills what stays."""
-    until = time.monotonic() + 20
-    while True:
-        left = []
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if text.encode() in (process / "cmdline").read_bytes() and int(process.name) != os.getpid():
-                    left.append(int(process.name))
-            except OSError:
-                continue
-        if not left:
-            return
-        if time.monotonic() > until:
-            for pid in left:
-                os.kill(pid, signal.SIGKILL)
-            return
-        time.sleep(0.02)
 
 
 def scenarios(directory):

@@ -101,7 +101,8 @@ TEST_F(OutputMetadataTest, Format2IsConsolidatedBesideItsDocuments) {
   EXPECT_EQ(all["zarr_consolidated_format"], 1);
   const auto& nodes = all["metadata"];
   EXPECT_EQ(nodes.size(), 8u);
-  for (const auto& [key, document] : nodes.items()) EXPECT_EQ(document, output_.document(key)) << key;
+  for (const auto& [key, document] : nodes.items())
+    EXPECT_EQ(document, output_.document(key)) << key;
   EXPECT_EQ(nodes[".zattrs"]["at"], "g");
   EXPECT_EQ(nodes["a/.zattrs"]["_ARRAY_DIMENSIONS"], nlohmann::json({"x"}));
 }

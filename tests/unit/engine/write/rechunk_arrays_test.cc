@@ -22,7 +22,8 @@ TEST(RechunkArrays, LengthsAreParsed) {
   EXPECT_EQ(parse_lengths("x=-1", "--chunks"), (LengthByDim{{"x", kWholeDim}}));
   for (const char* text : {"time", "=1", "time=0", "time=-2", "time=1.5", "time=", "time=1,",
                            "time=99999999999999999999"})
-    EXPECT_NE(why_not([&] { parse_lengths(text, "--chunks"); }).find("DIM=LENGTH"), std::string::npos)
+    EXPECT_NE(why_not([&] { parse_lengths(text, "--chunks"); }).find("DIM=LENGTH"),
+              std::string::npos)
         << text;
   EXPECT_NE(why_not([] { parse_lengths("a=1,a=2", "--chunks"); }).find("twice"), std::string::npos);
 }
@@ -101,8 +102,9 @@ TEST_F(ChosenTest, ShardsAreWholeChunks) {
   EXPECT_FALSE(chunks.at("other").is_sharded);
   EXPECT_EQ(chosen({.chunks = {{"time", 3}}, .shards = {{"time", 600}}}).at("t2m").object,
             (Dims{51, 32, 48}));
-  EXPECT_NE(why_not([&] { chosen({.chunks = {{"time", 4}}, .shards = {{"time", 6}}}); })
-                .find("no whole number"),
+  EXPECT_NE(why_not([&] {
+              chosen({.chunks = {{"time", 4}}, .shards = {{"time", 6}}});
+            }).find("no whole number"),
             std::string::npos);
 }
 

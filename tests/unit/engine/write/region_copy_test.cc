@@ -91,7 +91,8 @@ TEST_F(RegionCopyTest, ARegionInTheMiddleWritesItsOwnObjects) {
 
 TEST_F(RegionCopyTest, ValuesAreSwappedForBigEndianArrays) {
   const ArrayMetadata source = v2_array(">i2", {2}, {2}, 0);
-  const OutputArray array = make_output_array(source, "t", 2, {{2}, {2}}, parse_compression("none"));
+  const OutputArray array =
+      make_output_array(source, "t", 2, {{2}, {2}}, parse_compression("none"));
   write(array, {{0}, {2}}, std::vector<std::int16_t>{1, 0x0203});
   EXPECT_EQ(object<std::uint8_t>("t/0"), (std::vector<std::uint8_t>{0, 1, 2, 3}));
 }
@@ -147,8 +148,7 @@ TEST_F(RegionCopyTest, ChunksAreReadToTheirPlaceInARegion) {
   put("t/0.0", {0, 1, 10, 11});
   put("t/0.1", {2, 99, 12, 99});
   put("t/1.1", {22, 99, 99, 99});  // 1.0 is missing
-  const auto metadata =
-      std::make_shared<const ArrayMetadata>(v2_array("<i2", {3, 3}, {2, 2}, -5));
+  const auto metadata = std::make_shared<const ArrayMetadata>(v2_array("<i2", {3, 3}, {2, 2}, -5));
   for (const bool local : {true, false}) {
     store->local = local;
     const Array array(store, metadata);

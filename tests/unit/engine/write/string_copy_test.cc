@@ -13,20 +13,21 @@ TEST(CopyStrings, ChunksKeepTheirStringsAndTheirShape) {
   const auto store = std::make_shared<MemoryStore>();
   store->set("s/0", vlen({"a", "länger", ""}));
   store->set("s/2", vlen({"letzter", "x", "x"}));  // 1 is missing; the last has one string
-  const auto source = std::make_shared<const ArrayMetadata>(
-      parse_array_v2("s",
-                     {{"zarr_format", 2},
-                      {"shape", {7}},
-                      {"chunks", {3}},
-                      {"dtype", "|O"},
-                      {"compressor", nullptr},
-                      {"fill_value", "x"},
-                      {"order", "C"},
-                      {"filters", {{{"id", "vlen-utf8"}}}}},
-                     Json::object(), "s/.zarray"));
+  const auto source =
+      std::make_shared<const ArrayMetadata>(parse_array_v2("s",
+                                                           {{"zarr_format", 2},
+                                                            {"shape", {7}},
+                                                            {"chunks", {3}},
+                                                            {"dtype", "|O"},
+                                                            {"compressor", nullptr},
+                                                            {"fill_value", "x"},
+                                                            {"order", "C"},
+                                                            {"filters", {{{"id", "vlen-utf8"}}}}},
+                                                           Json::object(), "s/.zarray"));
   const TemporaryDirectory folder;
   const auto output = open_local_output(folder / "o");
-  const OutputArray array = make_output_array(*source, "s", 3, {{3}, {3}}, parse_compression("none"));
+  const OutputArray array =
+      make_output_array(*source, "s", 3, {{3}, {3}}, parse_compression("none"));
   const CopiedStrings copied = copy_strings(store, source, array, *output);
   EXPECT_EQ(copied.objects, 2u);
   const auto object = [&](const std::string& key) {
