@@ -33,7 +33,8 @@ TEST(StartRule, WindowsFitWithAllTheirOffsets) {
     for (const bool padded : {false, true})
       for (const bool center : {false, true})
         for (const std::int64_t size : {1, 2, 5, 8})
-          for (const auto& offsets : {std::pair<std::int64_t, std::int64_t>{0, 0}, {-1, 0}, {-2, 3}}) {
+          for (const auto& offsets :
+               {std::pair<std::int64_t, std::int64_t>{0, 0}, {-1, 0}, {-2, 3}}) {
             if (wrap && padded) continue;
             const WindowDim window{"time", size, wrap, padded};
             const StartRule rule(window, 8, offsets, {}, center);
@@ -50,7 +51,8 @@ TEST(StartRule, WindowsThatAnotherSourceLacksAreNone) {
   std::vector<bool> missing(10);
   missing[4] = true;
   Reach reach;
-  reach.lacking.push_back({"sources.b.join", "b", {0, 2}, std::make_shared<MarkedCounts>(missing, false)});
+  reach.lacking.push_back(
+      {"sources.b.join", "b", {0, 2}, std::make_shared<MarkedCounts>(missing, false)});
   const StartRule rule({"time", 2, false}, 10, {0, 0}, reach, false);
   for (std::int64_t start = 0; start < 9; ++start) {
     const bool touches = start == 3 || start == 4 || start == 1 || start == 2;

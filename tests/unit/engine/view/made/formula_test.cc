@@ -36,8 +36,8 @@ class FormulaTest : public testing::Test {
   }
 
   MemoryData data_;
-  const std::shared_ptr<const EarthCoordinate> latitudes_ = std::make_shared<EarthCoordinate>(
-      EarthCoordinate{"lat", {"lat"}, {4}, {30, -60, 0, 90}});
+  const std::shared_ptr<const EarthCoordinate> latitudes_ =
+      std::make_shared<EarthCoordinate>(EarthCoordinate{"lat", {"lat"}, {4}, {30, -60, 0, 90}});
   const std::shared_ptr<const EarthCoordinate> longitudes_ =
       std::make_shared<EarthCoordinate>(EarthCoordinate{"lon", {"lon"}, {3}, {0, 200, 350}});
 };
@@ -87,13 +87,12 @@ TEST_F(FormulaTest, TheSunStandsHighAtNoonOfMidsummer) {
 
 TEST_F(FormulaTest, AMeanIsTheMeanOfItsTimes) {
   // Twelve hours before 06:00 at the equator, longitude 200, against the sum of minutes.
-  const double mean =
-      evaluate(R"({"make": "insolation", "mean": "12h"})", 1, {1, 2, 0, 1, 0})[0];
+  const double mean = evaluate(R"({"make": "insolation", "mean": "12h"})", 1, {1, 2, 0, 1, 0})[0];
   double sum = 0;
   for (int minute = 0; minute < 720; ++minute) {
     const Sun sun = sun_at(1582934400 + 6 * 3600 - 60 * (minute + 0.5));
-    sum += std::max(0.0, sun.cos_declination *
-                             std::cos(sun.hour_angle + 200 * std::numbers::pi / 180));
+    sum += std::max(0.0,
+                    sun.cos_declination * std::cos(sun.hour_angle + 200 * std::numbers::pi / 180));
   }
   EXPECT_NEAR(mean, sum / 720, 0.01);
 }
