@@ -114,6 +114,45 @@ TEST(SocketSource, ReadersInAnyPatternDecodeAllBatches) {
   }
 }
 
+TEST(SocketSource, SlotsThatTheGpuStillWorksOnAreWaitedFor) {
+  Decoded decoded;
+  const auto source = decoded.open();
+  // A training step that is queued: the consumer is ahead of it.
+  std::jthread gpu([&](const std::stop_token& stop) {
+    while (!stop.stop_requested() || decoded.device->end_oldest()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      decoded.device->end_oldest();
+    }
+  });
+  for (int pass = 0; pass < 2; ++pass) {
+    source->start({0, 0, 1, decoded.batches()}, 2);
+    for (std::int64_t b = 0; b < decoded.batches(); ++b) {
+      const auto batch = source->next({});
+      ASSERT_NE(batch, nullptr);
+      EXPECT_EQ(batch->number, b);
+      decoded.expect_right(*batch);
+      if (batch->use) batch->use->note(1);
+    }
+  }
+  EXPECT_EQ(source->why_copied(), "");
+  EXPECT_EQ(decoded.from_host(), 0u);
+}
+
+TEST(SocketSource, AGpuThatWaitsForItsConsumerStopsNothing) {
+  Decoded decoded;
+  const auto source = decoded.open();
+  source->start({0, 0, 1, decoded.batches()}, 2);
+  for (std::int64_t b = 0; b < decoded.batches() && decoded.from_host() == 0; ++b) {
+    const auto batch = source->next({});
+    EXPECT_EQ(batch->number, b);
+    decoded.expect_right(*batch);
+    if (batch->use) batch->use->note(1);
+  }
+  EXPECT_THAT(source->why_copied(), HasSubstr("slots_held"));
+  while (decoded.device->end_oldest()) {
+  }
+}
+
 TEST(SocketSource, BatchesOfTheHostAreCountedByTheirReason) {
   Decoded decoded;
   const auto source = decoded.open();
