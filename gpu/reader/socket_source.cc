@@ -402,7 +402,7 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
 void SocketSource::start(const Series& series, std::uint32_t ahead) {
   arrived_.clear();
   received_ = 0;
-  held_ = std::make_shared<Held>();
+  held_of_stream_ = std::make_shared<std::atomic<std::uint32_t>>(0);
   ahead_ = std::min(ahead, kMaxDepth - 1);
   auto message = make<StartMessage>(MessageType::start);
   message.stream = ++stream_;
@@ -442,7 +442,7 @@ std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
     message.received = received;
     link_->send(&message, sizeof message);
   };
-  if (const std::uint32_t depth = std::clamp(held_->batches + ahead_, 1u, kMaxDepth);
+  if (const std::uint32_t depth = std::clamp(*held_of_stream_ + ahead_, 1u, kMaxDepth);
       depth > depth_) {
     depth_ = depth;
     say(kOnlyDepth);
@@ -458,9 +458,12 @@ std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
     return nullptr;
   }
   ++held_->batches;
+  ++*held_of_stream_;
   answer.batch->let_go = [held = held_] { ++held->returning; };
-  answer.batch->release = [release = std::move(answer.batch->release), held = held_] {
+  answer.batch->release = [release = std::move(answer.batch->release), held = held_,
+                           of_stream = held_of_stream_] {
     release();  // before the next Want
+    --*of_stream;
     --held->batches;
     --held->returning;
   };

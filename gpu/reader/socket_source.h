@@ -105,12 +105,14 @@ class SocketSource final : public Source {
   bool ended_ = true;
   std::deque<Answer> arrived_;                // of the stream, not yet taken
   std::map<std::uint64_t, Answer> answered_;  // of requests
-  /// Batches of the stream that are taken and not released; of these, those that the consumer has
-  /// let go of, which a GPU still works on.
+  /// Batches of streams that are taken and not released; of these, those that the consumer has let
+  /// go of, which a GPU still works on.
   struct Held {
     std::atomic<std::uint32_t> batches{0}, returning{0};
   };
-  std::shared_ptr<Held> held_;
+  const std::shared_ptr<Held> held_ = std::make_shared<Held>();
+  /// Of the stream alone.
+  std::shared_ptr<std::atomic<std::uint32_t>> held_of_stream_;
 };
 
 }  // namespace batchfs::reader

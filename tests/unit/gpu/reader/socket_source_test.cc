@@ -65,7 +65,11 @@ class Decoded {
 
  private:
   const MemoryData data_ = gpu::coded_data(53, 2, 20, 30);
-  const std::shared_ptr<const View> view_ = View::parse(data_.dataset(), gpu::kPairs, "v", "test");
+  const std::shared_ptr<const View> view_ = [this] {
+    Json pairs = Json::parse(gpu::kPairs);
+    pairs["epochs"] = 3;
+    return View::parse(data_.dataset(), pairs.dump(), "v", "test");
+  }();
   Log log_;
   Engine engine_{{.threads = 2, .memory = 256 << 20}, log_};
   HostDelivery host_{engine_};
@@ -124,10 +128,11 @@ TEST(SocketSource, SlotsThatTheGpuStillWorksOnAreWaitedFor) {
       decoded.device->end_oldest();
     }
   });
-  for (int pass = 0; pass < 2; ++pass) {
-    source->start({0, 0, 1, decoded.batches()}, 2);
+  std::shared_ptr<Batch> batch;  // held until the next one is there
+  for (const std::int64_t epoch : {0, 1, 2}) {
+    source->start({epoch, 0, 1, decoded.batches()}, 2);
     for (std::int64_t b = 0; b < decoded.batches(); ++b) {
-      const auto batch = source->next({});
+      batch = source->next({});
       ASSERT_NE(batch, nullptr);
       EXPECT_EQ(batch->number, b);
       decoded.expect_right(*batch);
