@@ -42,7 +42,7 @@ template <class S, class A, class R, bool kScale, bool kOffset>
 void run_scaled(const CfDecoding& cf, std::int64_t count, const std::byte* source,
                 std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
   const auto scale = static_cast<A>(cf.scale), offset = static_cast<A>(cf.offset);
-  const A missing = std::numeric_limits<double>::quiet_NaN();
+  const A missing = static_cast<A>(std::numeric_limits<double>::quiet_NaN());
   if (cf.masked.size() > 1) {
     for (std::int64_t i = 0; i < count; ++i) {
       const A stored = static_cast<A>(load<S>(source + i * source_stride));

@@ -1,7 +1,10 @@
 #include "engine/write/run_identity.h"
 
+#include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -14,6 +17,27 @@ namespace {
 
 Json parse_identity(const Buffer& bytes) {
   return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kRunKey);
+}
+
+/// Of processes that begin at once one writes its identity, and the others see it. Gives the one
+/// that the output has; nothing when it is now `identity`.
+std::optional<Buffer> begin_output(OutputStore& output, const Json& identity) {
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  constexpr int kMaxAttempts = 2000;
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    if (std::optional<Buffer> found = output.get(kRunKey)) return found;
+    if (const std::unique_ptr<OutputStore::Lock> lock = output.lock("lock-claim")) {
+      std::optional<Buffer> found = output.get(kRunKey);
+      if (!found) output.put(kRunKey, json_text(identity) + "\n");
+      lock->remove();  // the owner of the output may have finished it
+      return found;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  throw Error(ErrorCode::io,
+              "another process has begun to write the output, and has not named its run for 10 s; "
+              "end that process",
+              output.url());
 }
 
 /// The first key whose values differ.
@@ -33,10 +57,8 @@ void claim_output(OutputStore& output, const Json& identity) {
       throw Error(ErrorCode::invalid_argument,
                   "the output exists and batchfs did not write it; name a new place", output.url());
   }
-  if (found)
-    check_identity(output, identity, parse_identity(*found));
-  else
-    output.put(kRunKey, json_text(identity) + "\n");
+  if (!found) found = begin_output(output, identity);
+  if (found) check_identity(output, identity, parse_identity(*found));
 }
 
 void check_identity(const OutputStore& output, const Json& identity, const Json& found) {

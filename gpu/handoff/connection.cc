@@ -215,6 +215,9 @@ void Connection::start(const StartMessage& message) {
   stream_.count = message.count;
   stream_.depth = message.depth;
   stream_.ended = false;
+  if (version_ >= 3)
+    stream_.earlier = static_cast<std::size_t>(std::count_if(
+        leases_.begin(), leases_.end(), [](const auto& lease) { return lease.second.in_slot(); }));
   pump();
 }
 
@@ -263,7 +266,10 @@ void Connection::release(std::span<const std::byte> bytes) {
     const auto it = leases_.find(lease);
     if (it == leases_.end())
       throw Error(ErrorCode::invalid_argument, "a lease was released that is not held");
-    if (it->second.series == stream_.series && !stream_.ended) --stream_.unreleased;
+    if (it->second.series == stream_.series && !stream_.ended)
+      --stream_.unreleased;
+    else if (it->second.in_slot() && stream_.earlier > 0)
+      --stream_.earlier;
     if (it->second.delivered != nullptr) give_back(it->second.bytes, it->second.in_host);
     --context_.leases;
     leases_.erase(it);
@@ -312,11 +318,13 @@ void Connection::send_state(const Completion& completion) {
 /// May the stream's next batch be made now?
 bool Connection::may_go_on(const Asked& asked) const {
   const std::size_t under_way = stream_.asked.size() + stream_.unreleased;
-  if (under_way == 0 || (stream_.wanted && stream_.asked.empty())) return true;
-  return under_way < stream_.depth && fits(asked.bytes) &&
-         context_.held + asked.bytes <= delivery_->limit() / 2 &&
-         process_->fits_ahead(asked.bytes, delivery_->host_limit()) &&
-         under_way < delivery_->slots(request_of(asked, asked.batch % stream_.step, stream_.step));
+  if (under_way + stream_.earlier == 0 || (stream_.wanted && stream_.asked.empty())) return true;
+  const bool ahead = under_way > 0;
+  return (!ahead || (under_way < stream_.depth && fits(asked.bytes) &&
+                     context_.held + asked.bytes <= delivery_->limit() / 2 &&
+                     process_->fits_ahead(asked.bytes, delivery_->host_limit()))) &&
+         under_way + stream_.earlier <
+             delivery_->slots(request_of(asked, asked.batch % stream_.step, stream_.step));
 }
 
 /// Asks for as many batches of the stream as may be under way, and sends those that are there.

@@ -86,6 +86,7 @@ class Connection {
     std::uint64_t bytes;
     std::uint64_t series;  // the stream it is of, 0 for none
     bool in_host;          // its bytes count in process_
+    bool in_slot() const { return series != 0 && delivered != nullptr && !in_host; }
   };
   /// A batch that was asked for and is not sent.
   struct Asked {
@@ -105,7 +106,8 @@ class Connection {
     std::int64_t next = 0;            // to be opened
     std::deque<std::uint64_t> asked;  // tokens, in order
     std::uint32_t depth = 1, unreleased = 0;
-    bool wanted = false;  // the reader waits
+    std::size_t earlier = 0;  // slots of GPU memory that hold batches of the streams before
+    bool wanted = false;      // the reader waits
     bool ended = true;
   };
 

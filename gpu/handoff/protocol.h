@@ -33,9 +33,10 @@
 // A Batch is leased: its memory stays as it is until the reader releases the lease or its
 // connection ends, which a reader's death does too. A batch that cannot be made is Failed, in its
 // place in the stream; the stream goes on behind it. What the reader does not take is not made: a
-// stream has at most `depth` batches that are not released, fewer where memory is short. A reader
-// that keeps them all and waits for another says Want, and gets one more, or Failed when that would
-// not fit into memory.
+// stream has at most `depth` batches that are not released, fewer where memory is short; batches of
+// earlier streams in slots of GPU memory count too. A reader that keeps them all and waits for
+// another says Want, and gets one more, or Failed when that would not fit into memory. It does not
+// say so while a GPU works on what its consumer has let go of: a slot comes back soon.
 //
 // Memory. A batch's tensors lie in pieces of memory, each with an id that the server gives once per
 // connection. The message that names an id for the first time carries the descriptor
@@ -84,8 +85,9 @@ static_assert(std::endian::native == std::endian::little);
 
 /// Version 2: coordinates come with the Welcome, sample numbers and windows with each Batch. State
 /// came later within it: a server that does not know it answers Refused, as to any message that it
-/// does not know.
-inline constexpr std::uint16_t kVersion = 2;
+/// does not know. Version 3: a reader that waits says Want also where all that it holds is of an
+/// earlier stream.
+inline constexpr std::uint16_t kVersion = 3;
 
 /// The longest message, with its records.
 inline constexpr std::uint32_t kMaxMessage = 128 << 10;

@@ -63,6 +63,7 @@ Mapping::~Mapping() {
 }
 
 Batch::~Batch() {
+  if (let_go) let_go();
   if (device == nullptr) {
     memory.clear();
     if (release) release();

@@ -56,7 +56,9 @@ struct Batch {
   std::shared_ptr<const Coordinates> coordinates;
   std::shared_ptr<const Windows> windows;  // null where an older server does not tell them
   std::vector<std::shared_ptr<const Mapping>> memory;
-  std::function<void()> release;  // called when the memory is unmapped
+  /// Called when the consumer has let go of the batch, and when its memory is unmapped: after the
+  /// work on it that a GPU still has to do.
+  std::function<void()> let_go, release;
 
   /// Where the tensors are, with `device_memory`; null for the host. `use`: whose work the release
   /// comes after.

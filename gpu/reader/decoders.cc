@@ -126,19 +126,21 @@ class Decoders::Series {
                                            bytes_of_file(setup[0].get(), message.setup_size),
                                            setup[1].get(), message.staging_size)),
         memory_(std::make_shared<Memory>(table_, decoder_)),
-        socket_(setup[2].release()) {
+        socket_(setup[2].release()) {}
+  /// Once memory() finds it: a batch may be there at once.
+  void begin() {
     starter_ = std::thread([this] { start(); });
     finisher_ = std::thread([this] { finish(); });
   }
   ~Series() {
     if (this_process() != owner_.process_) {  // the threads are the parent's
-      starter_.detach();
-      finisher_.detach();
+      for (std::thread* thread : {&starter_, &finisher_})
+        if (thread->joinable()) thread->detach();
       return;
     }
     end();
-    starter_.join();
-    finisher_.join();
+    for (std::thread* thread : {&starter_, &finisher_})
+      if (thread->joinable()) thread->join();
     ::close(socket_);
   }
 
@@ -276,7 +278,13 @@ void Decoders::receive() {
         throw Error(ErrorCode::corrupt, "a setup came without its memory");
       auto series = std::make_unique<Series>(*this, message, received.descriptors);
       const std::lock_guard lock(mutex_);
-      series_[message.id] = std::move(series);
+      const auto it = series_.insert_or_assign(message.id, std::move(series)).first;
+      try {
+        it->second->begin();
+      } catch (...) {
+        series_.erase(it);
+        throw;
+      }
     } catch (...) {
       const Error error = batchfs::error_of(std::current_exception());
       failed(error.what());

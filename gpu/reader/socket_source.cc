@@ -23,6 +23,10 @@ constexpr int kGreetingMilliseconds = 10'000;
 constexpr std::uint64_t kMaxDeviceMemory = std::uint64_t{24} << 30;
 /// How often a waiting call looks whether it has been interrupted: signals may go to other threads.
 constexpr int kLookMilliseconds = 200;
+/// How long batches are waited for that a GPU still works on, and how often is looked whether it
+/// does.
+constexpr std::chrono::milliseconds kPatience{1000};
+constexpr int kLookForReturnsMilliseconds = 2;
 
 template <class Message>
 Message make(MessageType type) {
@@ -398,7 +402,7 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
 void SocketSource::start(const Series& series, std::uint32_t ahead) {
   arrived_.clear();
   received_ = 0;
-  held_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+  held_of_stream_ = std::make_shared<std::atomic<std::uint32_t>>(0);
   ahead_ = std::min(ahead, kMaxDepth - 1);
   auto message = make<StartMessage>(MessageType::start);
   message.stream = ++stream_;
@@ -411,20 +415,40 @@ void SocketSource::start(const Series& series, std::uint32_t ahead) {
   link_->send(&message, sizeof message);
 }
 
+/// While a GPU works on batches that the consumer has let go of, the next one comes into the slot
+/// of one of them: the host, which makes batches beyond the slots, would take many times as long.
+/// Ends with the next batch, with the last of the returns, or after kPatience: the GPU may wait for
+/// what this thread does next.
+void SocketSource::wait_for_returns(const Interrupted& interrupted) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (arrived_.empty() && held_->returning > 0 && std::chrono::steady_clock::now() < until) {
+    pollfd waiting{link_->socket(), POLLIN, 0};
+    ::poll(&waiting, 1, kLookForReturnsMilliseconds);
+    receive_answer(interrupted, 0);
+    if (arrived_.empty() && interrupted && interrupted())
+      throw Error(ErrorCode::interrupted, "the call was interrupted");
+  }
+}
+
 std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
   if (ended_) return nullptr;
   // A batch that has arrived is taken without a word: each message wakes the server.
   while (arrived_.empty() && receive_answer(interrupted, 0)) {
   }
-  const std::uint32_t held = held_->load();
-  const std::uint32_t depth = std::clamp(held + ahead_, 1u, kMaxDepth);
-  if ((arrived_.empty() && held > 0) || depth > depth_) {
+  const auto say = [&](std::uint64_t received) {
     auto message = make<WantMessage>(MessageType::want);
     message.stream = stream_;
-    message.depth = depth_ = depth;
-    message.received = arrived_.empty() ? received_ : kOnlyDepth;
+    message.depth = depth_;
+    message.received = received;
     link_->send(&message, sizeof message);
+  };
+  if (const std::uint32_t depth = std::clamp(*held_of_stream_ + ahead_, 1u, kMaxDepth);
+      depth > depth_) {
+    depth_ = depth;
+    say(kOnlyDepth);
   }
+  wait_for_returns(interrupted);
+  if (arrived_.empty() && held_->batches > 0) say(received_);
   while (arrived_.empty()) receive_answer(interrupted);
   Answer answer = std::move(arrived_.front());
   arrived_.pop_front();
@@ -433,10 +457,15 @@ std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
     ended_ = true;
     return nullptr;
   }
-  ++*held_;
-  answer.batch->release = [release = std::move(answer.batch->release), held = held_] {
-    --*held;
-    release();
+  ++held_->batches;
+  ++*held_of_stream_;
+  answer.batch->let_go = [held = held_] { ++held->returning; };
+  answer.batch->release = [release = std::move(answer.batch->release), held = held_,
+                           of_stream = held_of_stream_] {
+    release();  // before the next Want
+    --*of_stream;
+    --held->batches;
+    --held->returning;
   };
   return std::move(answer.batch);
 }

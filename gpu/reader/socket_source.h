@@ -74,6 +74,7 @@ class SocketSource final : public Source {
   std::span<const std::byte> receive(std::vector<Descriptor>& descriptors,
                                      const Interrupted& interrupted, int milliseconds = -1);
   bool receive_answer(const Interrupted& interrupted, int milliseconds = -1);
+  void wait_for_returns(const Interrupted& interrupted);
   std::shared_ptr<Batch> batch_of(std::span<const std::byte> bytes,
                                   std::span<const Descriptor> descriptors);
 
@@ -104,8 +105,14 @@ class SocketSource final : public Source {
   bool ended_ = true;
   std::deque<Answer> arrived_;                // of the stream, not yet taken
   std::map<std::uint64_t, Answer> answered_;  // of requests
-  std::shared_ptr<std::atomic<std::uint32_t>>
-      held_;  // batches of the stream that are taken and not released
+  /// Batches of streams that are taken and not released; of these, those that the consumer has let
+  /// go of, which a GPU still works on.
+  struct Held {
+    std::atomic<std::uint32_t> batches{0}, returning{0};
+  };
+  const std::shared_ptr<Held> held_ = std::make_shared<Held>();
+  /// Of the stream alone.
+  std::shared_ptr<std::atomic<std::uint32_t>> held_of_stream_;
 };
 
 }  // namespace batchfs::reader

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 
 import numpy as np
@@ -51,6 +53,37 @@ def test_comments_and_a_schema_are_for_people_and_editors(batchfs, good, weather
     assert read.returncode == 0, read.stderr
     wrong = subprocess.run([PROGRAM, "plan", weather, "--view", "-"], input="{", capture_output=True, text=True)
     assert wrong.returncode == 1 and "(standard input)" in wrong.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "check", "plan", "statistics", "batch", "warm", "export", "mount", "serve"])
+def test_the_help_says_where_a_view_may_come_from(good, command):
+    (option,) = re.findall(r"^  --view .*", good(command, "--help").decode(), re.M)
+    assert re.search("; - (is|reads it from) standard input", option)
+
+
+@pytest.mark.parametrize("command", ["show", "check", "statistics"])
+def test_the_man_page_says_that_a_view_may_come_from_standard_input(command):
+    page = (pathlib.Path(__file__).parents[2] / "man/batchfs.1").read_text()
+    (described,) = re.findall(rf"^\.It Cm {command} .*?(?=^\.It Cm )", page.split(".Sh DESCRIPTION")[1], re.M | re.S)
+    assert re.search(r"-view Cm \\&-\nreads the view from standard input|Cm \\&-\nreads it from standard input", described)
+
+
+def test_statistics_check_and_show_read_a_view_from_standard_input(good, fails, weather, tmp_path):
+    view = b'{"select": {"time": {"from": "2000-01-02", "to": "2000-01-04"}}, "window": {"time": 1}, "variables": ["t"]}'
+    told = json.loads(good("statistics", weather, "--view", "-", "--json", input=view))
+    selected = xr.open_zarr(weather, consolidated=False)["t"].sel(time=slice("2000-01-02", "2000-01-04")).values.astype("f8")
+    assert told["variables"]["t"]["count"] == [selected[:, 0].size] * 3  # of each level
+    np.testing.assert_allclose(told["variables"]["t"]["mean"], selected.mean(axis=(0, 2, 3)), rtol=1e-12)
+
+    # 12 of 40 times, from 4 to 15, lie in 3 of 6 chunks of 7 times; each has 2 x 2 of levels and latitudes.
+    told = json.loads(good("check", weather, "--view", "-", "--json", input=view))
+    assert told["chunks"] == 3 * 2 * 2
+
+    page = good("show", weather, "--view", "-", input=view).decode()
+    assert "Batch 0 of epoch 0" in page and "Batch 0 of epoch 0" not in good("show", weather).decode()
+
+    for command in ("statistics", "check", "show"):
+        assert "(standard input)" in fails(1, command, weather, "--view", "-", input=b"{")
 
 
 @pytest.mark.parametrize("change, words", [

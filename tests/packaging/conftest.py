@@ -1,4 +1,4 @@
-"""The Debian package, packed from the build and unpacked; and what is needed to mount."""
+"""The Debian package, packed from the build and unpacked; root file systems to try packages in; and what is needed to mount."""
 
 import os
 import pathlib
@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOTS = pathlib.Path(os.environ.get("BATCHFS_ROOTS", ROOT / "build/roots")).resolve()
 BUILD = pathlib.Path(os.environ.get("BATCHFS", ROOT / "build/batchfs")).resolve().parent
 
 
@@ -36,6 +37,25 @@ def unpacked(package, tmp_path_factory):
         parent.chmod(0o755)
     subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def bare_root():
+    """bare_root(SUITE, *packages): a root file system of that release of Debian, with these packages; kept for later runs."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can change the root directory")
+    if shutil.which("debootstrap") is None:
+        pytest.skip("debootstrap is not installed (tools/dependencies test-services): no root file system can be made")
+
+    def make(suite, *packages):
+        folder = ROOTS / "-".join([suite, *packages])
+        done = subprocess.run([ROOT / "packaging/debian_root", suite, folder, *packages], capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            pytest.skip(f"debootstrap makes no {suite} on this machine: {done.stderr.strip()[-300:]}")
+        return folder
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,19 @@ def test_a_view_may_be_a_file_and_a_store_a_url(field, view_file, tmp_path, monk
         assert same(values_of(data), values)
 
 
+def test_nothing_waits_by_the_clock_where_a_server_is_started_or_found(field, runtime, monkeypatch):
+    """A pause is only for a server that is about to end."""
+    import batchfs._server
+
+    pauses = []
+    monkeypatch.setattr(batchfs._server.time, "sleep", pauses.append)
+    store, values = field
+    with batchfs.open(store, view=VIEW) as first, batchfs.open(store, view=VIEW) as second:
+        assert same(values_of(first), values) and same(values_of(second), values)
+        assert len(servers(runtime)) == 1
+    assert pauses == []
+
+
 def test_a_cache_directory_is_relative_to_the_program(tmp_path, monkeypatch):
     from batchfs._program import option_words
 

@@ -206,8 +206,10 @@ std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
   };
   const auto from_above = [&]() -> std::shared_ptr<const Hierarchy> {
     if (store->can_list()) return nullptr;
-    auto above = hierarchy_from_above(url, config.memory, [&config](const std::string& place) {
-      return open_store(place, config);
+    StoreConfig elsewhere = config;
+    elsewhere.versions = nullptr;  // what lies there has the names of what lies here
+    auto above = hierarchy_from_above(url, config.memory, [&elsewhere](const std::string& place) {
+      return open_store(place, elsewhere);
     });
     return above ? std::make_shared<const Hierarchy>(std::move(*above)) : nullptr;
   };

@@ -172,8 +172,10 @@ CommandAction setup_show(CLI::App& app) {
   add_store_options(app, options->store);
   add_other_stores(app, options->store);
   app.add_option("-o,--output", options->output, "write the page to this file")->type_name("FILE");
-  app.add_option("--view", options->views,
-                 "show the first batch of this view, too; may be given several times")
+  app.add_option(
+         "--view", options->views,
+         "show the first batch of this view, too; - reads it from standard input; may be given "
+         "several times")
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option("--pictures", options->pictures, "show parts of at most N variables (default: 40)")

@@ -237,8 +237,10 @@ CommandAction setup_statistics(CLI::App& app) {
   const auto options = std::make_shared<StatisticsCommandOptions>();
   add_store_options(app, options->store);
   add_other_stores(app, options->store);
-  app.add_option("--view", options->view,
-                 "the view file; only its selection, variables and samples are used")
+  app.add_option(
+         "--view", options->view,
+         "the view file; - is standard input; only its selection, variables and samples are "
+         "used")
       ->required()
       ->type_name("FILE");
   add_part_option(app, options->part);

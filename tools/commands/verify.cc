@@ -307,7 +307,8 @@ CommandAction setup_check(CLI::App& app) {
   add_other_stores(app, options->store);
   app.get_option("--cache-dir")
       ->description("check the entries of the cache in this directory, too");
-  app.add_option("--view", options->view, "check only the chunks that this view selects")
+  app.add_option("--view", options->view,
+                 "check only the chunks that this view selects; - reads it from standard input")
       ->type_name("FILE");
   add_task_run_options(app, options->run);
   require_unless_merged(app, {"STORE"});

@@ -25,10 +25,17 @@ namespace {
 
 class FileLock final : public OutputStore::Lock {
  public:
-  explicit FileLock(Descriptor file) : file_(std::move(file)) {}
+  FileLock(Descriptor file, std::filesystem::path path)
+      : file_(std::move(file)), path_(std::move(path)) {}
+
+  void remove() override {
+    ::unlink(path_.c_str());
+    ::rmdir(path_.parent_path().c_str());  // unless others have files there
+  }
 
  private:
   const Descriptor file_;  // the kernel releases the lock with it
+  const std::filesystem::path path_;
 };
 
 class LocalOutput final : public OutputStore {
@@ -101,23 +108,38 @@ class LocalOutput final : public OutputStore {
   void discard_working_files() override {
     std::error_code error;
     std::filesystem::remove_all(working(), error);
-    if (error) throw failure(error.value(), "removing", working());
+    // Another process that finds the output finished removes them, too, or has just put its lock
+    // there, to look whether it is.
+    if (error && error.value() != ENOENT && error.value() != ENOTEMPTY)
+      throw failure(error.value(), "removing", working());
   }
 
   std::unique_ptr<Lock> lock(const std::string& name) override {
     check_key(name);
     const std::filesystem::path path = working() / name;
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (file.get() < 0 && errno == ENOENT) {
-      make_folder(path.parent_path());
-      file = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+      Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+      if (file.get() < 0 && errno == ENOENT) {
+        make_folder(path.parent_path());
+        file = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+      }
+      if (file.get() < 0 && errno == ENOENT) continue;
+      if (file.get() < 0) throw failure(errno, "writing", path);
+      if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return nullptr;
+      // A process that finished meanwhile has removed the file: others would lock a new one.
+      struct stat held {
+      }, there{};
+      if (::fstat(file.get(), &held) != 0) throw failure(errno, "writing", path);
+      if (::stat(path.c_str(), &there) == 0 && there.st_ino == held.st_ino &&
+          there.st_dev == held.st_dev)
+        return std::make_unique<FileLock>(std::move(file), path);
     }
-    if (file.get() < 0) throw failure(errno, "writing", path);
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return nullptr;
-    return std::make_unique<FileLock>(std::move(file));
+    return nullptr;
   }
 
  private:
+  static constexpr int kMaxAttempts = 100;  // each lost to a process that removes working files
+
   std::filesystem::path working() const { return root_ / kWorkingFolder; }
 
   static Error failure(int error, const char* doing, const std::filesystem::path& path) {
@@ -133,7 +155,11 @@ class LocalOutput final : public OutputStore {
 
   static void make_folder(const std::filesystem::path& path) {
     std::error_code error;
-    std::filesystem::create_directories(path, error);
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+      std::filesystem::create_directories(path, error);
+      // It was there, and has been removed by a process that finished.
+      if (error.value() != EEXIST && error.value() != ENOENT) break;
+    }
     if (error) throw failure(error.value(), "making the folder", path);
   }
 

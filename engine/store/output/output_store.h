@@ -51,6 +51,8 @@ class OutputStore {
   class Lock {
    public:
     virtual ~Lock() = default;
+    /// Leaves nothing of it behind; called last.
+    virtual void remove() {}
   };
   virtual std::unique_ptr<Lock> lock(const std::string& name) = 0;
 

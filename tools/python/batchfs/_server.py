@@ -83,8 +83,6 @@ class Server:
     def connect(self, connect: Callable[[str], T]) -> T:
         """connect(the socket's path), with a server that listens there. Raises what the server fails to start with."""
         for attempt in range(_ATTEMPTS):
-            if attempt:
-                time.sleep(0.01 * 2 ** attempt)  # the server that was found is about to end
             with self._listener() as listens:
                 if listens:
                     try:
@@ -94,7 +92,9 @@ class Server:
                         lost = type(error) is Error or not os.path.exists(self.socket)
                         if not lost or attempt == _ATTEMPTS - 1:
                             raise
-                        continue
+            if listens:
+                time.sleep(0.02 * 2 ** attempt)  # until it has ended
+                continue
             try:
                 self._start()
             except Error:

@@ -1,6 +1,10 @@
 #include "engine/write/run_identity.h"
 
+#include <atomic>
+#include <barrier>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include <unistd.h>
 
@@ -30,6 +34,57 @@ TEST_F(RunIdentityTest, TheFirstClaimCounts) {
   } catch (const Error& error) {
     EXPECT_NE(error.why().find("\"view\" differs"), std::string::npos) << error.why();
   }
+}
+
+TEST_F(RunIdentityTest, OfTwoThatBeginAtOnceTheOutputIsOfTheOneThatClaimedIt) {
+  for (int round = 0; round < 50; ++round) {
+    std::filesystem::remove_all(path_);
+    constexpr int kRuns = 4;
+    std::barrier begin(kRuns);
+    std::atomic<int> claimed = 0, owner = -1;
+    std::vector<std::thread> threads;
+    for (int run = 0; run < kRuns; ++run)
+      threads.emplace_back([&, run] {
+        const std::shared_ptr<OutputStore> output = open_local_output(path_);
+        begin.arrive_and_wait();
+        try {
+          claim_output(*output, {{"run", run}});
+          owner = run;
+          ++claimed;
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.why();
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(claimed, 1) << "round " << round;
+    ASSERT_EQ(read_identity(*output_), Json({{"run", owner.load()}}));
+    EXPECT_FALSE(std::filesystem::exists(path_ + "/.batchfs/lock-claim"));
+  }
+}
+
+TEST_F(RunIdentityTest, ALockHoldsAfterWorkingFilesWereRemoved) {
+  auto held = output_->lock("lock-0");
+  ASSERT_NE(held, nullptr);
+  EXPECT_EQ(open_local_output(path_)->lock("lock-0"), nullptr);
+  output_->discard_working_files();
+  // The finished run holds a lock of a file that is gone; of those after it one gets the new one.
+  const auto next = open_local_output(path_)->lock("lock-0");
+  EXPECT_NE(next, nullptr);
+  EXPECT_EQ(open_local_output(path_)->lock("lock-0"), nullptr);
+}
+
+TEST_F(RunIdentityTest, WorkingFilesAreRemovedAndLockedByManyAtOnce) {
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 4; ++number)
+    threads.emplace_back([&] {
+      const std::shared_ptr<OutputStore> output = open_local_output(path_);
+      for (int round = 0; round < 300; ++round) {
+        std::unique_ptr<OutputStore::Lock> lock;
+        EXPECT_NO_THROW(lock = output->lock("lock-0"));
+        EXPECT_NO_THROW(output->discard_working_files());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(RunIdentityTest, AFolderOfSomethingElseIsRefused) {

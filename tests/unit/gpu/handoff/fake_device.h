@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -58,14 +59,26 @@ class FakeDevice final : public Device {
   }
   std::shared_ptr<StreamUse> new_use() override { return std::make_shared<Use>(); }
   void after(const std::shared_ptr<StreamUse>& use, std::function<void()> release) override {
-    if (static_cast<Use&>(*use).used)
-      waiting.push_back(std::move(release));
-    else
-      release();
+    if (!static_cast<Use&>(*use).used) return release();
+    const std::lock_guard lock(mutex);
+    waiting.push_back(std::move(release));
+  }
+  /// The work on the batch that was let go of first ends. False when there is none.
+  bool end_oldest() {
+    std::function<void()> release;
+    {
+      const std::lock_guard lock(mutex);
+      if (waiting.empty()) return false;
+      release = std::move(waiting.front());
+      waiting.erase(waiting.begin());
+    }
+    release();
+    return true;
   }
 
   bool cannot_map = false;
   int maps = 0, copies = 0;
+  std::mutex mutex;  // guards what follows
   std::vector<std::function<void()>> waiting;
 };
 

@@ -26,7 +26,7 @@ TEST(HandoffServer, SaysWhatAViewHolds) {
   client.hello("v");
   const Received received = client.expect(MessageType::welcome);
   const auto welcome = received.as<WelcomeMessage>();
-  EXPECT_EQ(welcome.header.version, 2);
+  EXPECT_EQ(welcome.header.version, kVersion);
   EXPECT_EQ(welcome.mode, Mode::shm);
   EXPECT_EQ(welcome.samples, 40);
   EXPECT_EQ(welcome.batch_size, 4);

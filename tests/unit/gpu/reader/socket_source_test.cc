@@ -65,7 +65,11 @@ class Decoded {
 
  private:
   const MemoryData data_ = gpu::coded_data(53, 2, 20, 30);
-  const std::shared_ptr<const View> view_ = View::parse(data_.dataset(), gpu::kPairs, "v", "test");
+  const std::shared_ptr<const View> view_ = [this] {
+    Json pairs = Json::parse(gpu::kPairs);
+    pairs["epochs"] = 3;
+    return View::parse(data_.dataset(), pairs.dump(), "v", "test");
+  }();
   Log log_;
   Engine engine_{{.threads = 2, .memory = 256 << 20}, log_};
   HostDelivery host_{engine_};
@@ -111,6 +115,46 @@ TEST(SocketSource, ReadersInAnyPatternDecodeAllBatches) {
     }
     EXPECT_EQ(source->why_copied(), "");
     EXPECT_EQ(decoded.from_host(), 0u);
+  }
+}
+
+TEST(SocketSource, SlotsThatTheGpuStillWorksOnAreWaitedFor) {
+  Decoded decoded;
+  const auto source = decoded.open();
+  // A training step that is queued: the consumer is ahead of it.
+  std::jthread gpu([&](const std::stop_token& stop) {
+    while (!stop.stop_requested() || decoded.device->end_oldest()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      decoded.device->end_oldest();
+    }
+  });
+  std::shared_ptr<Batch> batch;  // held until the next one is there
+  for (const std::int64_t epoch : {0, 1, 2}) {
+    source->start({epoch, 0, 1, decoded.batches()}, 2);
+    for (std::int64_t b = 0; b < decoded.batches(); ++b) {
+      batch = source->next({});
+      ASSERT_NE(batch, nullptr);
+      EXPECT_EQ(batch->number, b);
+      decoded.expect_right(*batch);
+      if (batch->use) batch->use->note(1);
+    }
+  }
+  EXPECT_EQ(source->why_copied(), "");
+  EXPECT_EQ(decoded.from_host(), 0u);
+}
+
+TEST(SocketSource, AGpuThatWaitsForItsConsumerStopsNothing) {
+  Decoded decoded;
+  const auto source = decoded.open();
+  source->start({0, 0, 1, decoded.batches()}, 2);
+  for (std::int64_t b = 0; b < decoded.batches() && decoded.from_host() == 0; ++b) {
+    const auto batch = source->next({});
+    EXPECT_EQ(batch->number, b);
+    decoded.expect_right(*batch);
+    if (batch->use) batch->use->note(1);
+  }
+  EXPECT_THAT(source->why_copied(), HasSubstr("slots_held"));
+  while (decoded.device->end_oldest()) {
   }
 }
 
