@@ -370,10 +370,14 @@ Json View::resolved() const {
   if (!spec_.xbatcher) {
     Json window = Json::object();
     for (const WindowSpec& dim : spec_.window) {
-      window[dim.dim] = {{"size", dim.size},
-                         {"stride", dim.stride},
-                         {"wrap", dim.wrap},
-                         {"edge", edge_name(dim.edge)}};
+      Json& own = window[dim.dim] = {{"size", dim.size}};
+      if (dim.every)
+        own["every"] = duration_text(*dim.every);
+      else
+        own["stride"] = dim.stride;
+      if (dim.origin) own["origin"] = *dim.origin;
+      own["wrap"] = dim.wrap;
+      own["edge"] = edge_name(dim.edge);
       if (dim.edge != WindowSpec::Edge::drop && spec_.pad_value)
         window[dim.dim]["pad_value"] = *spec_.pad_value;
     }

@@ -21,6 +21,7 @@
 #include "engine/view/view_kinds.h"
 #include "engine/view/view_limits.h"
 #include "engine/view/window_checks.h"
+#include "engine/view/window_grid.h"
 
 namespace batchfs {
 
@@ -319,20 +320,8 @@ class WindowView final : public View {
     reaches_ =
         resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times, joined_);
     if (spec_.list) return take_list(times);
-    samples_ = 1;
-    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
-      const WindowSpec& window = spec_.window[w];
-      const std::int64_t length = selected(window.dim).size();
-      const auto [least, most] = reserved_range(window.dim);
-      const auto [first, last] = start_numbers(window, length, least, most);
-      grid_.first.push_back(first);
-      grid_.counts.push_back(last - first + 1);
-      grid_.strides.push_back(window.stride);
-      if (__builtin_mul_overflow(samples_, grid_.counts[w], &samples_) || samples_ > INT64_C(1)
-                                                                                         << 60)
-        throw Error(ErrorCode::not_supported, "the view has more than 2^60 samples");
-    }
-    all_windows_ = samples_;
+    grid_ = window_grid(spec_.window, reserved_ranges(), *dataset_, selected_, times);
+    all_windows_ = count_windows(grid_);
     dropped_ = restrict_windows(restricted_view(times), grid_);
     AllowedWindows left = keep_allowed(spec_, restricted_view(times), grid_);
     dropped_.insert(dropped_.end(), left.dropped.begin(), left.dropped.end());
@@ -357,10 +346,7 @@ class WindowView final : public View {
   }
 
   ListingView listing_view() const {
-    ListingView view{*dataset_, selected_, window_dims_, reaches_, {}};
-    for (const WindowDim& window : window_dims_)
-      view.offsets.push_back(reserved_range(window.name));
-    return view;
+    return {*dataset_, selected_, window_dims_, reaches_, reserved_ranges()};
   }
 
   RestrictedView restricted_view(TimeStepsByDim& times) const {
@@ -397,6 +383,12 @@ class WindowView final : public View {
           most = std::max(most, step);
         }
     return {least, most};
+  }
+
+  std::vector<std::pair<std::int64_t, std::int64_t>> reserved_ranges() const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    for (const WindowDim& window : window_dims_) ranges.push_back(reserved_range(window.name));
+    return ranges;
   }
 
   /// How long the windows of a batch are: the view's sizes, but less where every one of them is

@@ -22,9 +22,10 @@ MixStart parse_mix_start(const JsonRef& json) {
   for (const JsonRef& ordinal : left->elements()) {
     start.left.push_back(ordinal.integer(0));
     if (start.left.back() >= start.samples)
-      throw ordinal.error(fmt::format("{} is not below \"samples\", {}: what follows these is read "
-                                      "anyway",
-                                      start.left.back(), start.samples));
+      throw ordinal.error(
+          fmt::format("{} is not below \"samples\", {}: what follows these is read "
+                      "anyway",
+                      start.left.back(), start.samples));
     if (start.left.size() > 1 && start.left.back() <= start.left[start.left.size() - 2])
       throw ordinal.error("the list is not ascending");
   }

@@ -29,8 +29,7 @@ TEST(MixStart, ANumberIsOfSamplesThatWereAllRead) {
 TEST(MixStart, WhatIsLeftComesFirst) {
   const MixStart start = parsed(R"({"samples": 10, "left": [3, 8]})");
   std::vector<std::int64_t> ordinals;
-  for (unsigned i = 0; i < 5; ++i)
-    ordinals.push_back(static_cast<std::int64_t>(start.ordinal(i)));
+  for (unsigned i = 0; i < 5; ++i) ordinals.push_back(static_cast<std::int64_t>(start.ordinal(i)));
   EXPECT_THAT(ordinals, ElementsAre(3, 8, 10, 11, 12));
 }
 
