@@ -224,4 +224,12 @@ const SourceSpec* source_of(const std::vector<SourceSpec>& sources, const std::s
   return nullptr;
 }
 
+std::string source_name(const Json& document, const Variable& variable) {
+  const auto sources = document.find("sources");
+  if (sources == document.end() || !sources->is_object() || sources->empty()) return {};
+  const std::string source = variable.name.substr(0, variable.name.find(':'));
+  const bool is_named = source != variable.name && sources->contains(source);
+  return is_named ? source : sources->begin().key();
+}
+
 }  // namespace batchfs

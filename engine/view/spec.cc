@@ -324,7 +324,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       if (order->is_string())
         throw order->error(
             fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
-      allow_only(*order, {"shuffle", "seed", "buffer", "lanes", "span", "home"},
+      allow_only(*order, {"shuffle", "seed", "buffer", "lanes", "span", "home", "by"},
                  view_hints::kOrder);
       if (const auto shuffle = order->find("shuffle")) {
         const std::string value =
@@ -340,6 +340,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       if (xbatcher && spec.order.shuffle != Order::Shuffle::none)
         throw order->error("xbatcher's batches have their own order; leave \"shuffle\" out");
       parse_lanes(*order, spec);
+      parse_by(*order, root.find("sources"), spec);
     }
     if (const auto epochs = of_part("epochs")) parse_epochs(*epochs, spec);
     if (const auto dtype = root.find("dtype"); dtype && !options.as_decoded) {

@@ -18,8 +18,8 @@ WindowGrid window_grid(const std::vector<WindowSpec>& windows,
       grid.first.push_back(0);
       grid.counts.push_back(0);
     } else {
-      const auto [first, last] = start_numbers(window, selected.at(window.dim).size(),
-                                               ranges[w].first, ranges[w].second);
+      const auto [first, last] =
+          start_numbers(window, selected.at(window.dim).size(), ranges[w].first, ranges[w].second);
       grid.first.push_back(first);
       grid.counts.push_back(last - first + 1);
     }

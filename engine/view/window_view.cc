@@ -244,6 +244,7 @@ class WindowView final : public View {
   }
 
   void define_groups() {
+    by_ = source_chunks(spec_, *dataset_, variables_, selected_, joined_);
     const WindowedVariables view = windowed_variables();
     if (list_ == nullptr) {
       groups_ = chunk_groups(view, spec_.span);
@@ -458,7 +459,7 @@ class WindowView final : public View {
   }
 
   WindowedVariables windowed_variables() const {
-    return {variables_, selected_, window_dims_, grid_};
+    return {variables_, selected_, window_dims_, grid_, by_.get()};
   }
 
   std::vector<TensorDefinition> definitions_;
@@ -476,6 +477,7 @@ class WindowView final : public View {
   std::shared_ptr<const SampleIndex>
       allowed_;  // by joint restrictions, of the grid; null: every window
   std::vector<VariablePlacement> checked_;  // whose missing values count, where not all do
+  std::shared_ptr<const SourceChunks> by_;  // null: groups are of the first source's chunks
   ChunkGroups groups_;
   std::unique_ptr<const EpochOrder> order_;     // null with weights
   std::shared_ptr<const SampleList> list_;      // null: the windows of the grid

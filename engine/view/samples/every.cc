@@ -78,20 +78,19 @@ std::shared_ptr<const std::vector<std::int64_t>> starts_every(
   }
   if (!starts->empty()) return starts;
   if (has_multiple)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: no window of {} that begins at a multiple of {} fits: the "
-                            "selection has {} positions{}",
-                            path, window.size, duration_text(*window.every), length,
-                            range.first != 0 || range.second != 0 ? " and the offsets need more"
-                                                                  : ""));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: no window of {} that begins at a multiple of {} fits: the "
+                    "selection has {} positions{}",
+                    path, window.size, duration_text(*window.every), length,
+                    range.first != 0 || range.second != 0 ? " and the offsets need more" : ""));
   throw Error(ErrorCode::invalid_argument,
               fmt::format("{}: none of the {} of '{}' lies a multiple of {} after {}; they begin "
                           "with {}: \"origin\": \"first\" counts from it",
-                          path, counted(length, "label"), window.dim,
-                          duration_text(*window.every),
-                          times.has_dates() ? format_moment(times.calendar(), origin)
-                                            : duration_text({.nanoseconds =
-                                                                 static_cast<std::int64_t>(origin)}),
+                          path, counted(length, "label"), window.dim, duration_text(*window.every),
+                          times.has_dates()
+                              ? format_moment(times.calendar(), origin)
+                              : duration_text({.nanoseconds = static_cast<std::int64_t>(origin)}),
                           length > 0 ? times.label(0) : "nothing"));
 }
 

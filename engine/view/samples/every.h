@@ -1,6 +1,6 @@
 #pragma once
-// "every" of a window dimension: windows start at the labels that lie a multiple of a length of time
-// after an origin, wherever these labels are stored.
+// "every" of a window dimension: windows start at the labels that lie a multiple of a length of
+// time after an origin, wherever these labels are stored.
 
 #include <cstdint>
 #include <memory>

@@ -85,7 +85,8 @@ TEST(Every, Refusals) {
             "window.time.every: none of the 3 labels of 'time' lies a multiple of 6h after "
             "2000-01-01T03:00:00; they begin with 2000-01-01T04:00:00: \"origin\": \"first\" "
             "counts from it");
-  EXPECT_THAT(times.refusal(every("2h", 9)), HasSubstr("no window of 9 that begins at a multiple of 2h fits"));
+  EXPECT_THAT(times.refusal(every("2h", 9)),
+              HasSubstr("no window of 9 that begins at a multiple of 2h fits"));
   EXPECT_THAT(times.refusal(from("soon", every("2h"))),
               HasSubstr("window.time.origin: 'soon' is no date; write \"first\""));
   EXPECT_THAT(times.refusal(from("2001-02-29", every("2h"))),

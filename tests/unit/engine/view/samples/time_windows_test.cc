@@ -39,7 +39,8 @@ TEST_F(TimeWindowsTest, SizesAndStridesInPositions) {
 }
 
 TEST_F(TimeWindowsTest, EveryIsResolvedToAViewThatIsReadAgain) {
-  const auto v = view(gap, R"("window": {"time": {"size": "12h", "every": "12h", "origin": "first"}},
+  const auto v =
+      view(gap, R"("window": {"time": {"size": "12h", "every": "12h", "origin": "first"}},
                               "variables": ["v"], "samples": {"spacing": {"time": "6h"}})");
   const Json resolved = v->resolved();
   EXPECT_EQ(resolved["window"]["time"],
