@@ -50,9 +50,10 @@ std::vector<std::int64_t> numbers_along(const Axis& axis, std::int64_t length, J
 
 }  // namespace
 
-std::shared_ptr<const SourceChunks> source_chunks(
-    const ViewSpec& spec, const Dataset& dataset, const std::vector<const Variable*>& variables,
-    const std::map<std::string, Positions>& selected, JoinedAxes& joined) {
+std::shared_ptr<const SourceChunks> source_chunks(const ViewSpec& spec, const Dataset& dataset,
+                                                  const std::vector<const Variable*>& variables,
+                                                  const std::map<std::string, Positions>& selected,
+                                                  JoinedAxes& joined) {
   const std::string& by = spec.order.by;
   if (by.empty() || by == spec.document["sources"].begin().key()) return nullptr;
   std::vector<const Variable*> own;

@@ -36,8 +36,9 @@ class SourceChunks {
 
 /// Of the source that spec.order.by names; null where it names none, or the first, which the view's
 /// positions are of. Throws invalid_argument where its chunks make no groups.
-std::shared_ptr<const SourceChunks> source_chunks(
-    const ViewSpec& spec, const Dataset& dataset, const std::vector<const Variable*>& variables,
-    const std::map<std::string, Positions>& selected, JoinedAxes& joined);
+std::shared_ptr<const SourceChunks> source_chunks(const ViewSpec& spec, const Dataset& dataset,
+                                                  const std::vector<const Variable*>& variables,
+                                                  const std::map<std::string, Positions>& selected,
+                                                  JoinedAxes& joined);
 
 }  // namespace batchfs
