@@ -79,11 +79,31 @@ bool are_far_times(const CfDecoding& cf, const Error& error) {
   return cf.time == CfDecoding::Time::datetime && error.code() == ErrorCode::not_supported;
 }
 
+bool is_text(const DataType& type) {
+  return type.kind == Kind::unicode || type.kind == Kind::bytes;
+}
+
+/// Texts of a fixed length with room for longer ones, as numpy promotes them.
+void widen(NdArray& texts, std::uint32_t itemsize) {
+  const auto count = static_cast<std::size_t>(element_count(texts.shape));
+  Buffer data(count * itemsize);
+  if (count > 0) std::memset(data.data(), 0, data.size());
+  for (std::size_t i = 0; i < count && texts.type.itemsize > 0; ++i)
+    std::memcpy(data.data() + i * itemsize, texts.data.data() + i * texts.type.itemsize,
+                texts.type.itemsize);
+  texts.data = std::move(data);
+  texts.type.itemsize = itemsize;
+}
+
 /// Values of all parts, each at its positions.
 NdArray read_parts(const Variable& variable, Decode decode) {
   NdArray result;
   for (std::size_t p = 0; p < variable.parts.size(); ++p) {
-    const NdArray part = read_variable(*variable.parts[p], decode);
+    NdArray part = read_variable(*variable.parts[p], decode);
+    if (p > 0 && is_text(part.type) && part.type.kind == result.type.kind) {
+      if (part.type.itemsize > result.type.itemsize) widen(result, part.type.itemsize);
+      if (part.type.itemsize < result.type.itemsize) widen(part, result.type.itemsize);
+    }
     const std::int64_t itemsize = part.type.itemsize;
     if (p == 0) {
       result.type = part.type;

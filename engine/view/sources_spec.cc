@@ -101,7 +101,7 @@ const std::string& store_name(const JsonRef& json, const std::string& name) {
   return name;
 }
 
-/// A dimension, or {"dim": "member", "labels": [...]}, a new one.
+/// A dimension, or a new one: {"dim": "member", "labels": [...]}, or {"member": "new"}.
 void parse_concat(const JsonRef& json, ConcatRule& rule) {
   if (json.is_string()) {
     rule.dim = json.string();
@@ -111,10 +111,13 @@ void parse_concat(const JsonRef& json, ConcatRule& rule) {
     throw json.error(
         "expected the dimension along which the stores lie one behind the other, \"time\", or "
         "{\"dim\": \"member\"}, a new one");
-  json.allow_only({"dim", "labels"});
   rule.is_new = true;
-  const JsonRef dim = json.at("dim");
-  rule.dim = dim.string();
+  const auto members = json.members();
+  const bool is_short = members.size() == 1 && members[0].first != "dim" &&
+                        members[0].second.is_string() && members[0].second.string() == "new";
+  if (!is_short) json.allow_only({"dim", "labels"});
+  const JsonRef dim = is_short ? members[0].second : json.at("dim");
+  rule.dim = is_short ? members[0].first : dim.string();
   if (!is_source_name(*rule.dim))
     throw dim.error(fmt::format(
         "'{}' cannot be a dimension's name: it has letters, digits, '_', '-' and '.'", *rule.dim));
@@ -222,6 +225,14 @@ const SourceSpec* source_of(const std::vector<SourceSpec>& sources, const std::s
   for (const SourceSpec& source : sources)
     if (text.compare(0, colon, source.name) == 0) return &source;
   return nullptr;
+}
+
+std::string source_name(const Json& document, const Variable& variable) {
+  const auto sources = document.find("sources");
+  if (sources == document.end() || !sources->is_object() || sources->empty()) return {};
+  const std::string source = variable.name.substr(0, variable.name.find(':'));
+  const bool is_named = source != variable.name && sources->contains(source);
+  return is_named ? source : sources->begin().key();
 }
 
 }  // namespace batchfs

@@ -34,4 +34,7 @@ bool is_source_name(const std::string& name);
 /// "imerg".
 const SourceSpec* source_of(const std::vector<SourceSpec>& sources, const std::string& text);
 
+/// The source of a view's document that a variable of its dataset is of; empty: it has no sources.
+std::string source_name(const Json& document, const Variable& variable);
+
 }  // namespace batchfs

@@ -57,6 +57,27 @@ void parse_length(const JsonRef& json, std::int64_t& positions, std::optional<Du
     throw json.error(fmt::format("'{}' is not more than 0", json.string()));
 }
 
+/// "every" and "origin", in place of a stride.
+void parse_every(const JsonRef& json, WindowSpec& spec) {
+  const auto every = json.find("every"), origin = json.find("origin");
+  if (origin && !every) throw origin->error("it goes with \"every\"");
+  if (!every) return;
+  spec.every = read_duration(*every);
+  spec.every_path = every->path();
+  if (spec.every->months <= 0 && spec.every->nanoseconds <= 0)
+    throw every->error(fmt::format("'{}' is not more than 0", every->string()));
+  if (spec.has_stride)
+    throw every->error(
+        "\"stride\" counts positions and \"every\" goes by labels; leave one of them out");
+  if (spec.wrap) throw every->error("lengths of time do not go with \"wrap\"");
+  spec.stride = 1;
+  if (!origin) return;
+  spec.origin_path = origin->path();
+  if (!origin->is_string())
+    throw origin->error("expected a string, \"first\" or a date; write 2000-01-01T06");
+  spec.origin = origin->string();
+}
+
 /// `pad_value`: what the dimensions say of it, once.
 std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>& pad_value) {
   std::vector<WindowSpec> window;
@@ -64,7 +85,8 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
     using Edge = WindowSpec::Edge;
     WindowSpec spec{dim};
     if (value.is_object()) {
-      allow_only(value, {"size", "stride", "wrap", "edge", "pad_value"}, view_hints::kWindow);
+      allow_only(value, {"size", "stride", "every", "origin", "wrap", "edge", "pad_value"},
+                 view_hints::kWindow);
       parse_length(value.at("size"), spec.size, spec.size_duration, spec.size_path);
       spec.stride = spec.size;
       if (const auto stride = value.find("stride")) {
@@ -72,6 +94,7 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
         parse_length(*stride, spec.stride, spec.stride_duration, spec.stride_path);
       }
       if (const auto wrap = value.find("wrap")) spec.wrap = wrap->boolean();
+      parse_every(value, spec);
       if (const auto edge = value.find("edge")) {
         const std::string name = choice(*edge, {"drop", "pad", "partial"});
         spec.edge = name == "drop" ? Edge::drop : name == "pad" ? Edge::pad : Edge::partial;
@@ -301,7 +324,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       if (order->is_string())
         throw order->error(
             fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
-      allow_only(*order, {"shuffle", "seed", "buffer", "lanes", "span", "home"},
+      allow_only(*order, {"shuffle", "seed", "buffer", "lanes", "span", "home", "by"},
                  view_hints::kOrder);
       if (const auto shuffle = order->find("shuffle")) {
         const std::string value =
@@ -317,6 +340,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       if (xbatcher && spec.order.shuffle != Order::Shuffle::none)
         throw order->error("xbatcher's batches have their own order; leave \"shuffle\" out");
       parse_lanes(*order, spec);
+      parse_by(*order, root.find("sources"), spec);
     }
     if (const auto epochs = of_part("epochs")) parse_epochs(*epochs, spec);
     if (const auto dtype = root.find("dtype"); dtype && !options.as_decoded) {

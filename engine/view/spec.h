@@ -31,7 +31,11 @@ struct WindowSpec {
   Edge edge = Edge::drop;
   /// In place of the numbers until resolve_window_durations().
   std::optional<Duration> size_duration, stride_duration;
-  bool has_stride = false;             // else it is the size
+  bool has_stride = false;  // else it is the size
+  /// Starts are labels that lie a multiple of this after the origin; the stride is then 1.
+  std::optional<Duration> every;
+  std::optional<std::string> origin;  // "first" or a date; nothing: that of the units
+  std::string every_path, origin_path;
   std::string size_path, stride_path;  // in the file, for messages
 };
 

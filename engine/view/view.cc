@@ -13,6 +13,7 @@
 #include "engine/dataset/read_variable.h"
 #include "engine/view/order/order_spec.h"
 #include "engine/view/samples/missing.h"
+#include "engine/view/sources_spec.h"
 #include "engine/view/view_kinds.h"
 
 namespace batchfs {
@@ -348,13 +349,9 @@ const View::Coordinate* View::index_coordinate(const std::string& dim) const {
 
 std::string View::source_prefix(const Variable& variable) const {
   if (variable.part >= 0) return variable.part_name() + ":";
-  const auto sources = spec_.document.find("sources");
-  if (sources == spec_.document.end()) return {};
-  const std::string source = variable.name.substr(0, variable.name.find(':'));
-  const auto found = sources->find(source);
-  return source == variable.name || found == sources->end() || found == sources->begin()
-             ? std::string()
-             : source + ":";
+  const std::string source = source_name(spec_.document, variable);
+  return source.empty() || source == spec_.document["sources"].begin().key() ? std::string()
+                                                                             : source + ":";
 }
 
 Json View::resolved() const {
@@ -370,10 +367,14 @@ Json View::resolved() const {
   if (!spec_.xbatcher) {
     Json window = Json::object();
     for (const WindowSpec& dim : spec_.window) {
-      window[dim.dim] = {{"size", dim.size},
-                         {"stride", dim.stride},
-                         {"wrap", dim.wrap},
-                         {"edge", edge_name(dim.edge)}};
+      Json& own = window[dim.dim] = {{"size", dim.size}};
+      if (dim.every)
+        own["every"] = duration_text(*dim.every);
+      else
+        own["stride"] = dim.stride;
+      if (dim.origin) own["origin"] = *dim.origin;
+      own["wrap"] = dim.wrap;
+      own["edge"] = edge_name(dim.edge);
       if (dim.edge != WindowSpec::Edge::drop && spec_.pad_value)
         window[dim.dim]["pad_value"] = *spec_.pad_value;
     }

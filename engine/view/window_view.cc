@@ -21,6 +21,7 @@
 #include "engine/view/view_kinds.h"
 #include "engine/view/view_limits.h"
 #include "engine/view/window_checks.h"
+#include "engine/view/window_grid.h"
 
 namespace batchfs {
 
@@ -243,6 +244,7 @@ class WindowView final : public View {
   }
 
   void define_groups() {
+    by_ = source_chunks(spec_, *dataset_, variables_, selected_, joined_);
     const WindowedVariables view = windowed_variables();
     if (list_ == nullptr) {
       groups_ = chunk_groups(view, spec_.span);
@@ -319,20 +321,8 @@ class WindowView final : public View {
     reaches_ =
         resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times, joined_);
     if (spec_.list) return take_list(times);
-    samples_ = 1;
-    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
-      const WindowSpec& window = spec_.window[w];
-      const std::int64_t length = selected(window.dim).size();
-      const auto [least, most] = reserved_range(window.dim);
-      const auto [first, last] = start_numbers(window, length, least, most);
-      grid_.first.push_back(first);
-      grid_.counts.push_back(last - first + 1);
-      grid_.strides.push_back(window.stride);
-      if (__builtin_mul_overflow(samples_, grid_.counts[w], &samples_) || samples_ > INT64_C(1)
-                                                                                         << 60)
-        throw Error(ErrorCode::not_supported, "the view has more than 2^60 samples");
-    }
-    all_windows_ = samples_;
+    grid_ = window_grid(spec_.window, reserved_ranges(), *dataset_, selected_, times);
+    all_windows_ = count_windows(grid_);
     dropped_ = restrict_windows(restricted_view(times), grid_);
     AllowedWindows left = keep_allowed(spec_, restricted_view(times), grid_);
     dropped_.insert(dropped_.end(), left.dropped.begin(), left.dropped.end());
@@ -357,10 +347,7 @@ class WindowView final : public View {
   }
 
   ListingView listing_view() const {
-    ListingView view{*dataset_, selected_, window_dims_, reaches_, {}};
-    for (const WindowDim& window : window_dims_)
-      view.offsets.push_back(reserved_range(window.name));
-    return view;
+    return {*dataset_, selected_, window_dims_, reaches_, reserved_ranges()};
   }
 
   RestrictedView restricted_view(TimeStepsByDim& times) const {
@@ -397,6 +384,12 @@ class WindowView final : public View {
           most = std::max(most, step);
         }
     return {least, most};
+  }
+
+  std::vector<std::pair<std::int64_t, std::int64_t>> reserved_ranges() const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    for (const WindowDim& window : window_dims_) ranges.push_back(reserved_range(window.name));
+    return ranges;
   }
 
   /// How long the windows of a batch are: the view's sizes, but less where every one of them is
@@ -466,7 +459,7 @@ class WindowView final : public View {
   }
 
   WindowedVariables windowed_variables() const {
-    return {variables_, selected_, window_dims_, grid_};
+    return {variables_, selected_, window_dims_, grid_, by_.get()};
   }
 
   std::vector<TensorDefinition> definitions_;
@@ -484,6 +477,7 @@ class WindowView final : public View {
   std::shared_ptr<const SampleIndex>
       allowed_;  // by joint restrictions, of the grid; null: every window
   std::vector<VariablePlacement> checked_;  // whose missing values count, where not all do
+  std::shared_ptr<const SourceChunks> by_;  // null: groups are of the first source's chunks
   ChunkGroups groups_;
   std::unique_ptr<const EpochOrder> order_;     // null with weights
   std::shared_ptr<const SampleList> list_;      // null: the windows of the grid

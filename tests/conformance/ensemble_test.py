@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 import zarr
 import zarr.codecs
+from man_view_test import page
 from several_stores import SeveralStores, write
 
 LATS, LONS = np.linspace(60, -60, 5), np.arange(6) * 60.0
@@ -126,6 +127,41 @@ def test_parts_of_a_split_over_members(ensemble):
     for part, which in (("train", [0, 1, 2]), ("val", [3])):
         got = ensemble.tensors(view, "--part", part)["tp"]
         assert np.array_equal(got, np.stack([whole[m:m + 1, s:s + 4] for m in which for s in range(0, 20, 4)]))
+
+
+MODELS = ["ecmwf", "gfs", "ecmwf", "icon-eu-nest", "gfs", "ukmo", "\u00e9t\u00e9", "icon-eu-nest"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("concat", [{"dim": "member"}, {"member": "new"}], ids=["dim", "new"])
+@pytest.mark.parametrize("kind", ["fixed", "variable", "bytes", "characters"])
+@pytest.mark.parametrize("coordinate", [True, False])
+@pytest.mark.parametrize("version", [2, 3])
+def test_strings_are_stacked(batchfs, tmp_path, version, coordinate, kind, concat):
+    """Members in groups by a text that each store has: the parts of the split are those of the texts that xarray stacks."""
+    data = []
+    for i, model in enumerate(MODELS):
+        if kind in ("bytes", "characters"):
+            text = np.array(model.encode(), f"S{len(model.encode())}")
+        else:
+            text = np.array(model, object if kind == "variable" else None)
+        encoding = {"model": {"dtype": "S1"}} if kind == "characters" and version == 2 else None
+        ds = member(i)
+        ds["model"] = ((), text)
+        ds = ds.set_coords("model") if coordinate else ds
+        data.append(write(tmp_path / f"m{i:02}.zarr", ds, version, encoding=encoding))
+    whole = xr.concat(data, pd.Index(range(8), name="member"), data_vars="all", coords="different", join="exact")
+    texts = [text.decode() if isinstance(text, bytes) else str(text) for text in whole.model.values.tolist()]
+    assert texts == MODELS
+    classes = list(dict.fromkeys(texts))
+    folds = page()["draw"](classes, None, 3, 5, True)
+    runs = SeveralStores(batchfs, tmp_path, tmp_path / "m00.zarr", [f"era={tmp_path}/m{{00..07}}.zarr"])
+    view = members(concat, variables=["tp"], window={"member": 1, "time": 20},
+                   split={"groups": {"model": "value"}, "folds": 3, "seed": 5})
+    for fold in set(folds):
+        got = runs.tensors(view, "--part", f"fold-{fold}-val")["tp"]
+        which = [m for m, text in enumerate(texts) if folds[classes.index(text)] == fold]
+        assert np.array_equal(got, whole.tp.values[which][:, None])
 
 
 def test_an_ensemble_beside_another_store(ensemble):

@@ -241,6 +241,26 @@ def test_start_goes_on_at_the_ordinals_with_other_weights(batchfs, stores, tmp_p
         assert (name, number) == ("abc"[component], sample(component, ordinal % n, ordinal // n))
 
 
+@pytest.mark.parametrize("mixing", ["sample", "stratified", "batch"])
+def test_start_reads_what_is_left_first(batchfs, stores, tmp_path, mixing):
+    starts = {"a": {"samples": 64, "left": [3, 40, 62]}, "b": 31, "c": {"samples": 400, "left": [*range(10, 391, 10)]}}
+    weights = ({"weight": 1}, {"weight": 1}, {"weight": 1})
+    mixture = Mixture(batchfs, stores, three({"size": 6, "mixing": mixing}, weights=weights, start=starts), tmp_path)
+    plan = mixture.plan()
+    assert {part["name"]: part["start"] for part in plan["components"]} == starts
+    sample = orders(batchfs, stores, tmp_path)
+    positions = model(plan, 0, 0, range(plan["batches"] if mixing == "batch" else 155))
+    if mixing == "batch":
+        positions = [(component, 6 * ordinal + i) for component, ordinal in positions for i in range(6)]
+    made = mixture.epoch()
+    assert len(made) == len(positions)
+    for (name, number), (component, ordinal) in zip(made, positions):
+        first, left = (starts[name]["samples"], starts[name]["left"]) if name != "b" else (31, [])
+        ordinal = left[ordinal] if ordinal < len(left) else first + ordinal - len(left)
+        n = N["abc"[component]]
+        assert (name, number) == ("abc"[component], sample(component, ordinal % n, ordinal // n))
+
+
 def test_views_that_skip_missing_values_restrict_and_normalize_each_by_itself(batchfs, tmp_path):
     a, b = write(tmp_path / "a.zarr", 1, 30, "2001-01-01"), write(tmp_path / "b.zarr", 2, 20, "2002-01-01")
     a = a.copy(deep=True)
@@ -368,6 +388,8 @@ REFUSED = {
     "temperature": ({"mix": {"a": A | {"repeat": 1}}, "temperature": 2}, "temperature: it goes with \"weight\""),
     "epochs": ({"mix": {"a": A | {"samples": 5}}, "epochs": {"samples": 9}}, "epochs.samples: the \"samples\" of \"mix\" say how long an epoch is"),
     "start": ({"mix": {"a": A}, "start": {"b": 4}}, "start.b: \"mix\" has no view 'b'"),
+    "left": ({"mix": {"a": A}, "start": {"a": {"samples": 4, "left": [4]}}}, 'start.a.left[0]: 4 is not below "samples", 4'),
+    "left order": ({"mix": {"a": A}, "start": {"a": {"samples": 4, "left": [2, 1]}}}, "start.a.left[1]: the list is not ascending"),
     "mixing": ({"mix": {"a": A}, "batch": {"size": 1, "mixing": "random"}}, "batch.mixing: 'random' is none of sample, stratified, batch"),
     "nested": ({"mix": {"a": {"view": {"mix": {"a": A}}}}}, "mix.a: it is a mixture itself"),
     "partial": ({"mix": {"a": {"view": view_of(window={"time": {"size": 4, "edge": "partial"}})}}}, 'window.time.edge: "partial" makes short batches'),

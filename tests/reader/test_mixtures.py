@@ -1,8 +1,9 @@
-"""Mixtures over each way that batches come: tensors, labels, the view of each sample, and going on with other weights."""
+"""Mixtures over each way that batches come: tensors, labels, the view of each sample, and other mixtures that continue."""
 
 import io
 import json
 import os
+import pickle
 import subprocess
 
 import numpy as np
@@ -107,43 +108,199 @@ def test_resumes_with_another_world_size(made, name):
         assert left == whole[2:]
 
 
-def test_goes_on_with_other_weights_at_the_ordinals(made, tmp_path):
+@pytest.fixture(scope="module")
+def alone(made):
+    """The samples of a view by itself, epoch after epoch: sample number o is that of ordinal o in a mixture."""
+    folder, known = made[3], {}
+
+    def samples(name, count):
+        view = folder / f"alone-{name}.json"
+        view.write_text(json.dumps(part(name)["view"] | {"batch": 1000, "epochs": 9}))
+        numbers = known.setdefault(name, [])
+        while len(numbers) < count:
+            words = [PROGRAM, "batch", folder / f"{name}.zarr", "--view", view, "--epoch", str(len(numbers) // N[name]), "--format", "json"]
+            numbers += json.loads(subprocess.run(words, capture_output=True, check=True).stdout)["samples"]
+        return numbers[:count]
+
+    return samples
+
+
+def opened(made, view, **more):
+    return batchfs.open(made[3] / "a.zarr", view, stores={name: str(made[3] / f"{name}.zarr") for name in N}, program=PROGRAM, **more)
+
+
+def note(read, batch):
+    for name, sample in zip(batch.component, batch.index):
+        read[str(name)].append(int(sample) - (N["a"] if name == "b" else 0))
+
+
+def read_some(dataset, count):
+    """The samples of each view in so many batches of all ranks from where the dataset is."""
+    read, done = {name: [] for name in N}, dataset.state_dict()["batches_done"]
+    for number in range(done, done + count):
+        note(read, dataset.batch(number))
+    return read
+
+
+def counted(component, samples):
+    return {"view": part(component)["view"], "store": component, "samples": samples}
+
+
+OLD = {"sample": mixture("m", batch={"size": 4, "block": 16}), "stratified": mixture("m", batch={"size": 8, "mixing": "stratified"}),
+       "batch": mixture("m", batch={"size": 3, "mixing": "batch", "block": 5}),
+       "counts": mixture("m", mix={"a": counted("a", 17), "b": counted("b", 31)}, epochs=3)}
+OTHER = {"weights": mixture("m", weights=(1, 1), batch={"size": 4, "block": 16}), "block": mixture("m", batch={"size": 4, "block": 12}),
+         "seed": mixture("m", order={"seed": 9}, batch={"size": 4, "block": 16}),
+         "temperature": mixture("m", temperature=3, batch=5), "size": mixture("m", batch={"size": 7, "block": 16}),
+         "stratified": mixture("m", weights=(1, 2), batch={"size": 6, "mixing": "stratified"}),
+         "batch": mixture("m", weights=(2, 1), batch={"size": 5, "mixing": "batch"}),
+         "samples": mixture("m", mix={"a": counted("a", 55), "b": counted("b", 20)}, epochs=3),
+         "repeat": mixture("m", mix={name: {"view": part(name)["view"], "store": name, "repeat": 1.5} for name in N}, epochs=3)}
+
+
+@pytest.mark.parametrize("other", OTHER)
+@pytest.mark.parametrize("old", OLD)
+def test_other_mixtures_continue_at_any_position(made, alone, old, other):
+    for epoch, batches, world in (0, 3, 2), (1, 2, 3), (2, 1, 1):
+        with opened(made, OLD[old], rank=world - 1, world=world) as dataset:
+            seen = {name: [] for name in N}
+            for before in range(epoch):
+                dataset.set_epoch(before)
+                for name, samples in read_some(dataset, dataset.schema["batches"]).items():
+                    seen[name] += samples
+            dataset.set_epoch(epoch)
+            for name, samples in read_some(dataset, min(batches * world, dataset.schema["batches"])).items():
+                seen[name] += samples
+            iterator = iter(dataset)
+            for _ in range(min(batches, len(dataset))):
+                next(iterator)
+            state = json.loads(json.dumps(dataset.state_dict()))
+        unread, before = {}, {name: len(samples) for name, samples in seen.items()}
+        for name, start in state["start"].items():
+            first, left = (start["samples"], start["left"]) if isinstance(start, dict) else (start, [])
+            assert sorted(alone(name, first)[o] for o in set(range(first)) - set(left)) == sorted(seen[name])
+            unread[name] = [*left, *range(first, first + 300)]
+        with opened(made, OTHER[other], rank=1, world=2) as dataset:
+            dataset.load_state_dict(state)
+            for _ in range(2):
+                for name, samples in read_some(dataset, dataset.schema["batches"] - dataset.state_dict()["batches_done"]).items():
+                    seen[name] += samples
+                dataset.set_epoch(dataset.epoch + 1)
+        for name, samples in seen.items():
+            ordinals = unread[name][:len(samples) - before[name]]
+            assert sorted(samples[before[name]:]) == sorted(alone(name, 600)[o] for o in ordinals)
+
+
+def test_mixtures_continue_one_another_and_are_resumed(made, alone, tmp_path):
+    """States inside a block, taken where what others left is still being read; and another process at each of them."""
+    rng = np.random.default_rng(4)
+    views = [*OLD.values(), *OTHER.values()]
+    (tmp_path / "m.json").write_text(json.dumps(views[0] | {"mix": {
+        name: {"view": f"{name}.yaml", "store": name, "weight": 1} for name in N}}))
+    for name in N:
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(part(name)["view"]))
+    views.append(tmp_path / "m.json")
+    seen, state = {name: [] for name in N}, None
+    for _ in range(15):
+        with opened(made, views[rng.integers(len(views))]) as dataset:
+            if state is not None:
+                dataset.load_state_dict(state)
+            iterator = iter(dataset)
+            for _ in range(rng.integers(1, 4)):
+                note(seen, next(iterator))
+            state = dataset.state_dict()
+            whole = [batch.index.tolist() for batch in iterator]
+        # The same mixture, whose file has no "start", goes on with the same batches.
+        view = dataset._arguments["view"]
+        with opened(made, view) as again:
+            again.load_state_dict(json.loads(json.dumps(state)))
+            assert again.schema == dataset.schema
+            assert [batch.index.tolist() for batch in again] == whole
+    for name in N:
+        start = state["start"][name]
+        first, left = (start["samples"], start["left"]) if isinstance(start, dict) else (start, [])
+        assert len(left) < 60
+        assert sorted(alone(name, first)[o] for o in set(range(first)) - set(left)) == sorted(seen[name])
+
+
+def test_a_continued_dataset_is_pickled_and_read_by_other_ranks(made):
+    with opened(made, OLD["sample"]) as dataset:
+        next(iter(dataset))
+        state = dataset.state_dict()
+    with opened(made, OTHER["stratified"]) as dataset:
+        dataset.load_state_dict(state)
+        whole = [batch.index.tolist() for batch in dataset]
+        dataset.set_epoch(0)
+        with pickle.loads(pickle.dumps(dataset)) as other, dataset.of_rank(1, 2) as second:
+            assert [batch.index.tolist() for batch in other] == whole
+            assert [batch.index.tolist() for batch in second] == whole[1::2]
+        # Its resolved view is the same mixture.
+        with opened(made, dataset.view) as resolved:
+            assert resolved.view == dataset.view
+            assert [batch.index.tolist() for batch in resolved] == whole
+    with opened(made, OTHER["stratified"], start=state["start"]) as given:
+        assert [batch.index.tolist() for batch in given] == whole
+
+
+def test_what_is_served_continues_with_the_start_that_the_message_says(made, alone, tmp_path):
     _, socket, directory, folder = made
     dataset = batchfs.open(socket, "blocks")
-    dataset.set_epoch(1)
     iterator = iter(dataset)
-    read = {"a": 36, "b": 12}  # of epoch 0
-    for _ in range(8):  # two blocks
-        batch = next(iterator)
-        for name in batch.component:
-            read[name] += 1
-    next(iterator)  # of the third
-    state = dataset.state_dict()
-    assert state["components"] == read
-
-    other = mixture("blocks", weights=(1, 1), start=read, batch={"size": 4, "block": 16}, formats=["npy"])
-    (tmp_path / "blocks.json").write_text(json.dumps(other))
-    stores = {name: str(folder / f"{name}.zarr") for name in N}
-    with batchfs.open(folder / "a.zarr", tmp_path / "blocks.json", stores=stores, program=PROGRAM) as changed:
-        changed.load_state_dict(state)
-        assert changed.epoch == 0 and changed.remaining() == len(changed)
-        # What each view gives next, by itself.
-        seen = {"a": [], "b": []}
-        for batch in changed:
-            for name, sample in zip(batch.component, batch.index):
-                seen[name].append(int(sample) - (N["a"] if name == "b" else 0))
+    seen = {name: [] for name in N}
+    for _ in range(6):
+        note(seen, next(iterator))
+    state = dataset.state_dict() | {"view": "two"}
+    for place in socket, directory:
+        with pytest.raises(batchfs.InvalidArgument, match='write "start": (.*) into this one') as refusal:
+            batchfs.open(place, "two").load_state_dict(state)
+    start = json.loads(refusal.value.args[0].partition('"start": ')[2].rpartition(" into")[0])
+    assert start == state["start"]
+    words = [f"--store={name}={folder / name}.zarr" for name in N]
+    server = Server(folder / "a.zarr", tmp_path, {"two": mixture("two", start=start)}, *words)
+    try:
+        other = batchfs.open(server.socket, "two")
+        other.load_state_dict(state)
+        for batch in other:
+            note(seen, batch)
         for name, samples in seen.items():
-            alone = folder / f"alone-{name}.json"
-            alone.write_text(json.dumps(part(name)["view"] | {"batch": 1000, "epochs": 9}))
-            expected = []
-            for epoch in range(4):
-                words = [PROGRAM, "batch", folder / f"{name}.zarr", "--view", alone, "--epoch", str(epoch), "--format", "json"]
-                expected += json.loads(subprocess.run(words, capture_output=True, check=True).stdout)["samples"]
-            assert len(samples) == 24
-            assert sorted(samples) == sorted(expected[read[name]:read[name] + 24])
-        wrong = dict(state, components={"a": 1, "b": 2})
-        with pytest.raises(batchfs.InvalidArgument, match='write "start": {"a": 1, "b": 2} into this one'):
-            changed.load_state_dict(wrong)
+            assert sorted(samples) == sorted(alone(name, len(samples)))
+    finally:
+        server.stop()
+
+
+def test_views_may_be_added_and_keep_their_place_without_weight(made, alone):
+    with opened(made, mixture("m", mix={"a": part("a", weight=1)})) as dataset:
+        iterator, seen = iter(dataset), {name: [] for name in N}
+        for _ in range(3):
+            note(seen, next(iterator))
+        state = dataset.state_dict()
+    with opened(made, mixture("m")) as dataset:
+        dataset.load_state_dict(state)
+        for batch in dataset:
+            note(seen, batch)
+        state = dataset.state_dict()
+        for name, samples in seen.items():
+            assert sorted(samples) == sorted(alone(name, len(samples)))
+    with opened(made, mixture("m", mix={"a": part("a", weight=1)})) as dataset:
+        with pytest.raises(batchfs.InvalidArgument, match="'b', which this one lacks; .* weight of 0"):
+            dataset.load_state_dict(state)
+    with opened(made, mixture("m", weights=(1, 0))) as dataset:
+        dataset.load_state_dict(state)
+        assert dataset.state_dict()["start"] == state["start"]
+
+
+def test_start_is_of_mixtures(made, tmp_path):
+    with pytest.raises(batchfs.InvalidArgument, match='"start" is of a mixture'):
+        view = tmp_path / "v.json"
+        view.write_text('{"window": {"time": 1}}')
+        opened(made, view, start={"a": 3})
+    with pytest.raises(batchfs.InvalidArgument, match="start.c: \"mix\" has no view 'c'"):
+        opened(made, mixture("m"), start={"c": 3})
+    with opened(made, {"window": {"time": 1}, "name": "m"}) as plain, opened(made, mixture("m")) as mixed:
+        with pytest.raises(batchfs.InvalidArgument, match="no mixture"):
+            mixed.load_state_dict(plain.state_dict())
+        with pytest.raises(batchfs.InvalidArgument, match="the state is of a mixture"):
+            plain.load_state_dict(mixed.state_dict())
 
 
 def test_other_views_have_no_components_and_mixtures_no_single_scale(made):

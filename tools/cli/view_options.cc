@@ -82,6 +82,8 @@ ViewSource read_view(GroupDatasets& datasets, const std::string& file,
                      const CheckFile& check_file = {},
                      const std::optional<StandardInput>& input = {}) {
   ViewText text = read_view_text(file, input);
+  if (input && !input->start.empty())
+    text.json = with_mix_start(text.json, input->start, text.where);
   if (!is_mixture(text.json, text.where)) return source_of(datasets, std::move(text), check_file);
   ViewSource source;
   source.mix = parse_mix_spec(text.json, text.name, text.where);

@@ -34,7 +34,7 @@ std::optional<StandardInput> read_standard_input(const std::vector<std::string>&
   if (count > 1)
     throw Error(ErrorCode::invalid_argument,
                 "two views cannot come from standard input; put one into a file", "--view -");
-  return StandardInput{read_text(stdin, "standard input"), std::filesystem::current_path()};
+  return StandardInput{read_text(stdin, "standard input"), std::filesystem::current_path(), {}};
 }
 
 ViewText read_view_text(const std::string& file, const std::optional<StandardInput>& input) {

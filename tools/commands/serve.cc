@@ -12,6 +12,7 @@
 #include "engine/pipeline/engine.h"
 #include "gpu/handoff/host_delivery.h"
 #include "tools/cli/command.h"
+#include "tools/cli/view_text.h"
 #include "tools/service/background.h"
 #include "tools/service/generation.h"
 #include "tools/service/inherited_descriptors.h"
@@ -32,6 +33,7 @@ struct ServeOptions {
   std::vector<std::string> views;  // files, and "-"
   std::optional<StandardInput> input;
   std::string socket;
+  std::string start;  // file, and "-"
   TimeOptions time;
   double until_unused = 0;  // seconds; 0: until a signal
   bool background = false;
@@ -72,6 +74,19 @@ class Ending {
   };
   const std::shared_ptr<State> state_;
 };
+
+/// --start, which a daemon gets as it gets standard input.
+void read_start(ServeOptions& options) {
+  if (options.views.size() > 1)
+    throw Error(ErrorCode::invalid_argument, "one --view goes with it", "--start");
+  const bool is_given = options.start == "-";
+  if (is_given && options.input)
+    throw Error(ErrorCode::invalid_argument,
+                "standard input is the view; write \"start\" into that", "--start -");
+  if (!options.input) options.input.emplace();
+  options.input->start = is_given ? read_text(stdin, "standard input")
+                                  : read_text_file(options.start, "the file of --start");
+}
 
 /// Serves until a signal comes, or until nobody reads.
 void serve(const ServeOptions& options, StartReport& report) {
@@ -158,6 +173,10 @@ CommandAction setup_serve(CLI::App& app) {
                  "path of the socket that readers connect to; removed at the end")
       ->required()
       ->type_name("PATH");
+  app.add_option("--start", options->start,
+                 "\"start\" of the mixture that is served, a JSON object; - reads it from standard "
+                 "input")
+      ->type_name("FILE");
   add_time_options(app, options->time);
   add_refresh_option(app, options->time);
   app.add_flag("--background", options->background, "return when readers can connect");
@@ -171,6 +190,7 @@ CommandAction setup_serve(CLI::App& app) {
     options->socket = std::filesystem::absolute(options->socket).string();
     check_refresh(options->store, options->time.refresh);
     options->input = read_standard_input(options->views);
+    if (!options->start.empty()) read_start(*options);
     for (std::string& view : options->views)
       if (view != "-") view = std::filesystem::absolute(view).string();
     if (options->background)

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
 #include "engine/view/order/shuffle_quality.h"
+#include "engine/view/sources_spec.h"
 #include "tools/cli/text.h"
 
 namespace batchfs {
@@ -77,12 +79,63 @@ void advise_on_lanes(const View& view, const ViewCost& cost, double budget,
                 : "write fewer \"lanes\""));
 }
 
+/// Groups of another source's chunks, where those are decoded again and again.
+void advise_on_sources(const View& view, const ViewCost& cost, double budget,
+                       std::vector<std::string>& lines) {
+  constexpr double kAgain = 1.5, kLess = 1.25;
+  const Json document = view.resolved();
+  if (!document.contains("sources") || cost.view_bytes <= kept_bytes(budget)) return;
+  const BlockCost now = estimate_block_cost(view);
+  struct Bytes {
+    double decoded = 0, once = 0;
+    double again() const { return decoded - once; }
+  };
+  std::map<std::string, Bytes> sources;
+  for (std::size_t v = 0; v < view.variables().size(); ++v) {
+    Bytes& bytes = sources[source_name(document, *view.variables()[v])];
+    bytes.decoded += now.variables[v];
+    bytes.once += cost.variable_bytes[v];
+  }
+  if (sources.size() < 2) return;
+  const auto dear = std::max_element(
+      sources.begin(), sources.end(),
+      [](const auto& a, const auto& b) { return a.second.again() < b.second.again(); });
+  const auto& [name, bytes] = *dear;
+  const std::string by =
+      view.order()->by.empty() ? std::string(document["sources"].begin().key()) : view.order()->by;
+  if (name == by || bytes.decoded < kAgain * bytes.once) return;
+  Order order = *view.order();
+  order.by = name;
+  for (const std::int64_t buffer : {order.buffer, INT64_C(1)}) {
+    order.buffer = buffer;
+    BlockCost other;
+    try {
+      other = estimate_block_cost(*view.with_order(order));
+    } catch (const Error&) {
+      return;  // its chunks make no groups
+    }
+    if (other.run_decoded * cost.lanes > kept_bytes(budget) ||
+        now.epoch_decoded < kLess * other.epoch_decoded)
+      continue;
+    const double times = bytes.decoded / std::max(bytes.once, 1.0);
+    const double less = now.epoch_decoded / other.epoch_decoded;
+    lines.push_back(fmt::format(
+        "The chunks of '{}' are decoded about {:.{}f} times an epoch, since groups are those of "
+        "the chunks of '{}': \"order\": {{\"shuffle\": \"block\", \"by\": \"{}\"{}}} would "
+        "decode {:.1f} times less in all.",
+        name, times, times < 10 ? 1 : 0, by, name,
+        buffer == view.order()->buffer ? "" : fmt::format(", \"buffer\": {}", buffer), less));
+    return;
+  }
+}
+
 void advise_on_order(const View& view, const ViewCost& cost, double budget,
                      std::vector<std::string>& lines) {
   if (view.order() == nullptr) return;
   if (view.order()->shuffle == Order::Shuffle::global) advise_on_global(view, cost, budget, lines);
   if (view.order()->shuffle == Order::Shuffle::block) {
     advise_on_lanes(view, cost, budget, lines);
+    advise_on_sources(view, cost, budget, lines);
     advise_on_block(view, cost, budget, lines);
   }
 }

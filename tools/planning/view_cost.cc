@@ -187,6 +187,7 @@ ViewCost estimate_cost(const View& view) {
   ViewCost cost;
   if (view.order() != nullptr) cost.lanes = static_cast<double>(view.order()->lanes);
   cost.stored_chunk_bytes.resize(view.variables().size());
+  cost.variable_bytes.resize(view.variables().size());
   const auto& variables = view.variables();
   std::vector<VariableSums> sums(variables.size());
   // The last batch may be short: it is left out when there are others.
@@ -222,7 +223,8 @@ ViewCost estimate_cost(const View& view) {
     const std::vector<Positions> reached = positions_to_read(view, static_cast<std::uint32_t>(v));
     const std::int64_t view_chunks = touched_chunks(*variables[v], pointers(reached));
     cost.view_chunks += view_chunks;
-    cost.view_bytes += static_cast<double>(view_chunks) * chunk_bytes;
+    cost.variable_bytes[v] = static_cast<double>(view_chunks) * chunk_bytes;
+    cost.view_bytes += cost.variable_bytes[v];
     find_waste(*variables[v], sums[v], cost.waste);
   }
   const auto count = static_cast<double>(n);
@@ -288,13 +290,16 @@ BlockCost estimate_block_cost(const View& laned) {
     for (const ChunkUse& use : view.plan(0, batches / n * i + batches % n * i / n).chunks)
       chunks[use.variable].insert(use.chunk);
   BlockCost cost;
-  for (std::size_t v = 0; v < chunks.size(); ++v)
-    cost.run_decoded += static_cast<double>(chunks[v].size()) *
-                        static_cast<double>(view.variables()[v]->array->chunk_bytes());
+  for (std::size_t v = 0; v < chunks.size(); ++v) {
+    cost.variables.push_back(static_cast<double>(chunks[v].size()) *
+                             static_cast<double>(view.variables()[v]->array->chunk_bytes()));
+    cost.run_decoded += cost.variables.back();
+  }
   // A batch that is larger than a run holds several.
   const auto covered = static_cast<double>(std::max(view.mixed_samples(), view.batch_size()));
-  cost.epoch_decoded =
-      cost.run_decoded * std::max(1.0, static_cast<double>(view.epoch_samples()) / covered);
+  const double runs = std::max(1.0, static_cast<double>(view.epoch_samples()) / covered);
+  cost.epoch_decoded = cost.run_decoded * runs;
+  for (double& bytes : cost.variables) bytes *= runs;
   return cost;
 }
 

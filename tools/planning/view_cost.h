@@ -34,8 +34,9 @@ struct ViewCost {
   std::vector<std::string>
       unreadable;  // errors, one a variable at most, of chunks that could not be read
 
-  std::int64_t view_chunks = 0;  // chunks that hold what the view selects
-  double view_bytes = 0;         // decoded
+  std::int64_t view_chunks = 0;        // chunks that hold what the view selects
+  double view_bytes = 0;               // decoded
+  std::vector<double> variable_bytes;  // the same, per variable
   /// How often a chunk is read in an epoch when none is kept between batches: see epoch_decoded()
   /// for the truth.
   double reads_per_chunk = 1;
@@ -82,6 +83,7 @@ double memory_need(const View& view);
 /// kept, and the bytes of those chunks.
 struct BlockCost {
   double epoch_decoded = 0, run_decoded = 0;
+  std::vector<double> variables;  // epoch_decoded, per variable
 };
 BlockCost estimate_block_cost(const View& view);
 

@@ -348,6 +348,8 @@ class Concatenation {
       if (own->cf.decoded.is_float() && result.cf.decoded.is_float()) {
         if (own->cf.decoded.itemsize > result.cf.decoded.itemsize)
           result.cf.decoded = own->cf.decoded;
+      } else if (are_texts(own->cf.decoded, result.cf.decoded)) {
+        result.cf.decoded.itemsize = std::max(result.cf.decoded.itemsize, own->cf.decoded.itemsize);
       } else if (!(own->cf.decoded == variable.cf.decoded) && variable.name != dim_ &&
                  variable.array != nullptr)
         return refuse(fmt::format("it is {} in '{}' and {} in '{}'", variable.cf.decoded.name(),
@@ -362,6 +364,11 @@ class Concatenation {
     result.parts = all_of(variable.name);
     result.concat = axis_;
     return result;
+  }
+
+  /// Of fixed length, which may differ.
+  static bool are_texts(const DataType& one, const DataType& other) {
+    return one.kind == other.kind && (one.kind == Kind::unicode || one.kind == Kind::bytes);
   }
 
   static std::string described_units(const Variable& variable) {

@@ -177,10 +177,13 @@ class Stack {
     result.dims.insert(result.dims.begin(), dim_);
     result.shape = {1};
     for (const std::int64_t length : variable.shape) result.shape.push_back(length);
-    if (!variable.is_readable()) return result;
+    // Strings of any length are read as a whole, in an order that a first dimension of length 1
+    // does not change.
+    if (!variable.is_readable() || variable.strings != nullptr) return result;
     try {
       if (variable.array == nullptr)
-        throw Error(ErrorCode::not_supported, "strings of several stores are not stacked");
+        throw Error(ErrorCode::not_supported,
+                    "coordinates that follow from an image's metadata are not stacked");
       std::shared_ptr<const Array>& array = arrays_[variable.array];
       if (array == nullptr)
         array = std::make_shared<const Array>(

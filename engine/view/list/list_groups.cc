@@ -16,20 +16,23 @@ constexpr std::int64_t kMaxCounted = 1 << 22;
 
 GroupNumbers::GroupNumbers(const WindowedVariables& view,
                            const std::vector<std::pair<std::string, std::int64_t>>& span) {
-  for (const WindowDim& window : view.windows) {
-    std::int64_t length = longest_chunk(view, window.name);
+  for (std::size_t w = 0; w < view.windows.size(); ++w) {
+    const WindowDim& window = view.windows[w];
+    const std::vector<std::int64_t>* by = view.by != nullptr ? &view.by->along(w) : nullptr;
+    std::int64_t length = by != nullptr ? 1 : longest_chunk(view, window.name);
     for (const auto& [dim, chunks] : span)
       if (dim == window.name && __builtin_mul_overflow(length, chunks, &length)) length = INT64_MAX;
-    axes_.push_back({&view.selected.at(window.name), length, 1});
+    axes_.push_back({&view.selected.at(window.name), by, length, 1});
   }
   for (std::size_t w = axes_.size(); w-- > 0;) {
     Axis& axis = axes_[w];
     axis.step = count_;
     std::int64_t last = 0;
     const std::int64_t size = axis.selected->size();
-    for (std::int64_t p = axis.selected->is_range() ? size - 1 : 0; p < size; ++p)
-      last = std::max(last, (*axis.selected)[p]);
-    if (__builtin_mul_overflow(count_, last / axis.length + 1, &count_))
+    for (std::int64_t p = axis.by == nullptr && axis.selected->is_range() ? size - 1 : 0; p < size;
+         ++p)
+      last = std::max(last, axis.number(p));
+    if (__builtin_mul_overflow(count_, last + 1, &count_))
       throw Error(ErrorCode::not_supported,
                   "samples.list: the selection has more than 2^63 chunks");
   }
@@ -38,7 +41,7 @@ GroupNumbers::GroupNumbers(const WindowedVariables& view,
 std::int64_t GroupNumbers::of(const std::int64_t* starts) const {
   std::int64_t number = 0;
   for (std::size_t w = 0; w < axes_.size(); ++w)
-    number += (*axes_[w].selected)[starts[w]] / axes_[w].length * axes_[w].step;
+    number += axes_[w].number(starts[w]) * axes_[w].step;
   return deal_ ? (*deal_)(number) : number;
 }
 

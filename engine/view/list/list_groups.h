@@ -33,8 +33,13 @@ class GroupNumbers {
  private:
   struct Axis {
     const Positions* selected;
-    std::int64_t length;  // of a group, in positions of the store
-    std::int64_t step;    // of the number
+    const std::vector<std::int64_t>* by;  // chunks of another source; null: of the first
+    std::int64_t length;  // of a group, in positions of the store; in chunks of the other source
+
+    std::int64_t number(std::int64_t start) const {
+      return (by != nullptr ? (*by)[static_cast<std::size_t>(start)] : (*selected)[start]) / length;
+    }
+    std::int64_t step;  // of the number
   };
   std::vector<Axis> axes_;
   std::int64_t count_ = 1;

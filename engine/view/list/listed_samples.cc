@@ -96,9 +96,10 @@ std::vector<TensorSpec> label_tensors(const ViewSpec& spec, const SampleList& li
 std::vector<std::string> list_warnings(const ViewSpec& spec) {
   std::vector<std::string> warnings;
   for (const WindowSpec& window : spec.window)
-    if (window.has_stride)
-      warnings.push_back(fmt::format(
-          "window.{}.stride is ignored: \"list\" says where the windows begin", window.dim));
+    if (window.has_stride || window.every)
+      warnings.push_back(
+          fmt::format("window.{}.{} is ignored: \"list\" says where the windows begin", window.dim,
+                      window.every ? "every" : "stride"));
   return warnings;
 }
 

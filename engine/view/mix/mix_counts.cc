@@ -13,7 +13,6 @@ namespace batchfs {
 namespace {
 
 constexpr std::int64_t kDefaultBlock = 1024;
-constexpr std::int64_t kMaxSamples = INT64_C(1) << 60;
 
 Error fail(const std::string& path, const std::string& why) {
   return Error(ErrorCode::invalid_argument, path + ": " + why);
@@ -22,7 +21,7 @@ Error fail(const std::string& path, const std::string& why) {
 std::int64_t sum_of(const std::vector<std::int64_t>& numbers, const std::string& path) {
   std::int64_t sum = 0;
   for (const std::int64_t number : numbers)
-    if (__builtin_add_overflow(sum, number, &sum) || sum > kMaxSamples)
+    if (__builtin_add_overflow(sum, number, &sum) || sum > kMaxMixSamples)
       throw fail(path, "an epoch has more than 2^60 samples");
   if (sum == 0) throw fail(path, "an epoch has no samples");
   return sum;
@@ -40,7 +39,7 @@ std::vector<std::int64_t> counts_of(const MixSpec& spec, const std::vector<std::
     std::vector<std::int64_t> counts;
     for (std::size_t c = 0; c < samples.size(); ++c) {
       const double count = *spec.components[c].repeat * static_cast<double>(samples[c]);
-      if (!(count <= static_cast<double>(kMaxSamples)))
+      if (!(count <= static_cast<double>(kMaxMixSamples)))
         throw fail(spec.components[c].path + ".repeat", "an epoch has more than 2^60 samples");
       counts.push_back(std::llround(count));
     }
@@ -101,8 +100,6 @@ Error too_small(const MixSpec& spec, std::size_t c, std::int64_t block, double s
 MixSchedule schedule_of(const MixSpec& spec, const std::vector<std::int64_t>& samples) {
   const bool by_batch = spec.mixing == MixSpec::Mixing::batch;
   const std::int64_t size = spec.view.batch_size;
-  std::vector<std::int64_t> start;
-  for (const MixComponent& component : spec.components) start.push_back(component.start);
   std::vector<std::int64_t> counts = counts_of(spec, samples);
   std::int64_t block =
       spec.mixing == MixSpec::Mixing::stratified ? size : spec.block.value_or(kDefaultBlock);
@@ -115,7 +112,7 @@ MixSchedule schedule_of(const MixSpec& spec, const std::vector<std::int64_t>& sa
     for (std::size_t c = 0; c < counts.size(); ++c)
       if (counts[c] > 0 && all > block && static_cast<__int128>(counts[c]) * block < all)
         throw too_small(spec, c, block, static_cast<double>(counts[c]) / static_cast<double>(all));
-    return MixSchedule({counts, all, counts}, block, spec.view.order.seed, std::move(start));
+    return MixSchedule({counts, all, counts}, block, spec.view.order.seed);
   }
   const std::vector<double> shares = shares_of(spec, samples);
   std::int64_t all = spec.view.epoch_samples ? *spec.view.epoch_samples : sum_of(samples, "mix");
@@ -133,7 +130,7 @@ MixSchedule schedule_of(const MixSpec& spec, const std::vector<std::int64_t>& sa
                              counted(all, by_batch ? "batch" : "sample",
                                      by_batch ? "batches" : "samples")));
   }
-  return MixSchedule(std::move(result), block, spec.view.order.seed, std::move(start));
+  return MixSchedule(std::move(result), block, spec.view.order.seed);
 }
 
 }  // namespace batchfs

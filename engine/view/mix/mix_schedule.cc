@@ -20,17 +20,13 @@ std::vector<std::int64_t> sums_of(const std::vector<std::int64_t>& numbers) {
 
 }  // namespace
 
-MixSchedule::MixSchedule(Counts counts, std::int64_t block, std::uint64_t seed,
-                         std::vector<std::int64_t> start)
+MixSchedule::MixSchedule(Counts counts, std::int64_t block, std::uint64_t seed)
     : counts_(std::move(counts)),
       block_(block),
       seed_(seed),
-      start_(std::move(start)),
       rate_sums_(sums_of(counts_.rates)),
       epoch_sums_(sums_of(counts_.per_epoch)),
-      positions_(epoch_sums_.back()) {
-  start_.resize(counts_.rates.size());
-}
+      positions_(epoch_sums_.back()) {}
 
 std::vector<std::int64_t> MixSchedule::sums_before(std::int64_t position) const {
   if (position == positions_) return epoch_sums_;
@@ -68,8 +64,7 @@ std::vector<MixSchedule::Place> MixSchedule::places(std::int64_t first, std::int
       const std::int64_t in_block = drawn - (c > 0 ? quotas[c - 1] : 0);
       result.push_back({c, static_cast<unsigned __int128>(epoch) *
                                    static_cast<unsigned __int128>(counts_.per_epoch[c]) +
-                               static_cast<unsigned __int128>(own_before + in_block) +
-                               static_cast<unsigned __int128>(start_[c])});
+                               static_cast<unsigned __int128>(own_before + in_block)});
     }
     first = at + here;
     count -= here;

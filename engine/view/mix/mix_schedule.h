@@ -22,9 +22,8 @@ class MixSchedule {
   };
 
   /// Quotas are exact in each `block` positions: no component whose share is above 0 may have less
-  /// than one of them, unless an epoch is no longer than a block. An empty `start` is all 0.
-  MixSchedule(Counts counts, std::int64_t block, std::uint64_t seed,
-              std::vector<std::int64_t> start);
+  /// than one of them, unless an epoch is no longer than a block.
+  MixSchedule(Counts counts, std::int64_t block, std::uint64_t seed);
 
   struct Place {
     std::size_t component = 0;
@@ -45,7 +44,6 @@ class MixSchedule {
   Counts counts_;
   std::int64_t block_;
   std::uint64_t seed_;
-  std::vector<std::int64_t> start_;
   std::vector<std::int64_t> rate_sums_, epoch_sums_;
   std::int64_t positions_;  // of an epoch
 };

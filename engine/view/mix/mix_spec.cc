@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxComponents = 256;
 constexpr std::int64_t kMaxBlock = INT64_C(1) << 24;
-constexpr std::int64_t kMaxEpochSamples = INT64_C(1) << 60;
 
 /// Keys of a view that each component has for itself.
 constexpr const char* kOfComponents[] = {"group",   "level",   "sources",  "variables", "select",
@@ -58,7 +57,7 @@ MixComponent parse_component(const std::string& name, const JsonRef& json) {
   if (const auto weight = json.find("weight")) component.weight = share(*weight);
   if (const auto repeat = json.find("repeat")) component.repeat = share(*repeat);
   if (const auto samples = json.find("samples"))
-    component.samples = samples->integer(0, kMaxEpochSamples);
+    component.samples = samples->integer(0, kMaxMixSamples);
   return component;
 }
 
@@ -123,17 +122,17 @@ void parse_mixing(const JsonRef& batch, MixSpec& spec) {
 }
 
 void parse_starts(const JsonRef& json, MixSpec& spec) {
-  for (const auto& [name, ordinal] : json.members()) {
+  for (const auto& [name, start] : json.members()) {
     std::vector<std::string> names;
     bool found = false;
     for (MixComponent& component : spec.components) {
       names.push_back(component.name);
       if (component.name != name) continue;
-      component.start = ordinal.integer(0, kMaxEpochSamples);
+      component.start = parse_mix_start(start);
       found = true;
     }
     if (!found)
-      throw ordinal.error(
+      throw start.error(
           fmt::format("\"mix\" has no view '{}'{}", name, nearest_or_all(name, names)));
   }
 }
@@ -157,6 +156,17 @@ ViewSpec parse_common(const JsonRef& root, const std::string& name, const std::s
 bool is_mixture(const std::string& json, const std::string& where) {
   const Json view = parse_json(without_comments(json, where), where, {.allow_nan = false});
   return view.is_object() && view.contains("mix");
+}
+
+std::string with_mix_start(const std::string& json, const std::string& start,
+                           const std::string& where) {
+  Json view =
+      parse_json(without_comments(json, where), where, {.allow_nan = false, .unique_keys = true});
+  if (!view.is_object() || !view.contains("mix"))
+    throw Error(ErrorCode::invalid_argument, "\"start\" is of a mixture, and the view is none",
+                where);
+  view["start"] = parse_json(start, "--start", {.allow_nan = false, .unique_keys = true});
+  return view.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 MixSpec parse_mix_spec(const std::string& json, const std::string& name, const std::string& where) {

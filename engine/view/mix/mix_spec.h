@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/view/mix/mix_start.h"
 #include "engine/view/spec.h"
 
 namespace batchfs {
@@ -19,7 +20,7 @@ struct MixComponent {
   std::optional<std::string> part;  // of the view's split
   std::optional<double> weight, repeat;
   std::optional<std::int64_t> samples;  // of an epoch
-  std::int64_t start = 0;               // its first ordinal
+  MixStart start;                       // what was read before
 };
 
 struct MixSpec {
@@ -34,6 +35,10 @@ struct MixSpec {
 
 /// Is this the text of a mixture? Throws invalid_argument for malformed JSON.
 bool is_mixture(const std::string& json, const std::string& where);
+
+/// The text of a mixture with this JSON as its "start". Throws invalid_argument where it is none.
+std::string with_mix_start(const std::string& json, const std::string& start,
+                           const std::string& where);
 
 /// Throws invalid_argument with the JSON path. `name` is used when the text gives none.
 MixSpec parse_mix_spec(const std::string& json, const std::string& name, const std::string& where);

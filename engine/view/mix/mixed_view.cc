@@ -166,7 +166,7 @@ class MixedView final : public View {
                             {"samples", views_[c]->samples()},
                             {"rate", schedule_.counts().rates[c]},
                             {"per_epoch", schedule_.counts().per_epoch[c]},
-                            {"start", mix_.components[c].start}});
+                            {"start", mix_.components[c].start.json()}});
     schema["components"] = std::move(components);
     return schema;
   }
@@ -286,9 +286,10 @@ class MixedView final : public View {
         0, std::min(spec_.batch_size, epoch_samples() - batch * spec_.batch_size));
   }
 
-  /// The sample at an ordinal of a component: its epochs follow each other.
-  Sample sample_of(std::size_t component, unsigned __int128 ordinal) const {
+  /// The sample at an ordinal of the schedule: the epochs of a component follow each other.
+  Sample sample_of(std::size_t component, unsigned __int128 scheduled) const {
     const View& view = *views_[component];
+    const unsigned __int128 ordinal = mix_.components[component].start.ordinal(scheduled);
     const auto length = static_cast<unsigned __int128>(view.epoch_samples());
     const auto epoch = static_cast<std::int64_t>(static_cast<std::uint64_t>(ordinal / length) &
                                                  static_cast<std::uint64_t>(INT64_MAX));

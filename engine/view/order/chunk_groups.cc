@@ -33,14 +33,17 @@ void extend(ChunkGroups::Axis& axis, const std::string& dim, std::int64_t span) 
   axis.bounds = std::move(bounds);
 }
 
-/// Where starts are left out: a group holds the starts that begin in one chunk, so its size varies.
+/// Where starts are left out, or chunks are those of another source: a group holds the starts that
+/// begin in one chunk, so its size varies.
 ChunkGroups::Axis restricted_axis(const WindowedVariables& view, std::size_t w,
                                   std::int64_t chunk) {
   const Positions& selected = view.selected.at(view.windows[w].name);
   ChunkGroups::Axis axis{view.grid.counts[w], 0, 1};
   std::int64_t last = -1;
   for (std::int64_t i = 0; i < axis.positions; ++i) {
-    const std::int64_t in = selected[view.grid.start(w, i)] / chunk;
+    const std::int64_t start = view.grid.start(w, i);
+    const std::int64_t in =
+        view.by != nullptr ? view.by->number(w, start) : selected[start] / chunk;
     if (i == 0 || in != last) axis.bounds.push_back(i);
     last = in;
   }
@@ -76,7 +79,7 @@ ChunkGroups chunk_groups(const WindowedVariables& view,
     const std::int64_t stride = view.grid.strides[w], count = view.grid.counts[w];
     const std::int64_t chunk = longest_chunk(view, dim);
     ChunkGroups::Axis axis{count, 0, std::max<std::int64_t>(1, chunk / stride)};
-    const bool restricted = view.grid.restricted(w) != nullptr;
+    const bool restricted = view.grid.restricted(w) != nullptr || view.by != nullptr;
     if (restricted) {
       axis = restricted_axis(view, w, chunk);
     } else {
@@ -117,7 +120,7 @@ std::int64_t default_mixing(const WindowedVariables& view,
 std::int64_t default_mixing(const WindowedVariables& view, const ChunkGroups& groups) {
   return default_mixing(view, [&](const std::string& dim) {
     const auto w = static_cast<std::size_t>(window_number(view.windows, dim));
-    if (view.grid.restricted(w) == nullptr)
+    if (view.grid.restricted(w) == nullptr && view.by == nullptr)
       return static_cast<double>(groups.axes[w].group * view.grid.strides[w]);
     const std::int64_t first = view.grid.start(w, 0),
                        last = view.grid.start(w, groups.axes[w].size(0) - 1);

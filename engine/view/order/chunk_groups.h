@@ -11,6 +11,7 @@
 #include "engine/dataset/dataset.h"
 #include "engine/view/geometry.h"
 #include "engine/view/order/order.h"
+#include "engine/view/order/source_chunks.h"
 
 namespace batchfs {
 
@@ -20,6 +21,8 @@ struct WindowedVariables {
   const std::map<std::string, Positions>& selected;  // by dimension
   const std::vector<WindowDim>& windows;
   const WindowGrid& grid;  // over `windows`
+  /// Of the source that groups are made by; null: the first.
+  const SourceChunks* by = nullptr;
 };
 
 /// The longest chunk that a variable has along a dimension.
@@ -28,6 +31,7 @@ std::int64_t longest_chunk(const WindowedVariables& view, const std::string& dim
 /// By the longest chunks that a variable has along each window dimension. Where starts do not meet
 /// the borders of chunks, because of the stride or of what is selected, the groups are as long,
 /// wherever they begin.
+/// With `by`, a group holds the successive starts that lie in one chunk of that source.
 /// `span`: how many chunks long a group is, by dimension, else one. Throws invalid_argument where a
 /// group would be longer than half of the positions.
 ChunkGroups chunk_groups(const WindowedVariables& view,

@@ -3,6 +3,7 @@
 // batchfs-view(5) describes them so that others can reproduce them.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace batchfs {
@@ -84,6 +85,7 @@ struct Order {
   std::int64_t buffer = 1;  // block: groups that are shuffled together
   std::int64_t lanes = 1;   // parts of the order that batches come from in turn, see lanes.h
   bool home = false;        // block: a group is in the same lane in every epoch, see home_order.h
+  std::string by = {};      // block: the source whose chunks make the groups; empty: the first
 
   /// The sample at position i of an epoch, without lanes. Precondition: groups are not uneven;
   /// those have SkippingBlockOrder.

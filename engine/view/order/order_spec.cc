@@ -48,6 +48,23 @@ void parse_lanes(const JsonRef& order, ViewSpec& spec) {
   }
 }
 
+void parse_by(const JsonRef& order, const std::optional<JsonRef>& sources, ViewSpec& spec) {
+  const auto by = order.find("by");
+  if (!by) return;
+  if (spec.xbatcher) throw by->error("xbatcher's batches have their own order; leave \"by\" out");
+  spec.order.by = by->string();
+  if (spec.order.shuffle != Order::Shuffle::block)
+    throw by->error(
+        "it says whose chunks make the groups of samples that \"shuffle\": \"block\" keeps "
+        "together");
+  if (!sources) throw by->error("the view has no \"sources\"");
+  if (sources->find(spec.order.by)) return;
+  std::vector<std::string> names;
+  for (const auto& [name, source] : sources->members()) names.push_back(name);
+  throw by->error(fmt::format("\"sources\" has no '{}'{}", spec.order.by,
+                              nearest_or_all(spec.order.by, std::move(names))));
+}
+
 void parse_epochs(const JsonRef& epochs, ViewSpec& spec) {
   if (!epochs.is_object()) {
     spec.epochs = epochs.integer(1, kMaxEpochCount);
@@ -80,6 +97,7 @@ Json order_json(const ViewSpec& spec) {
     for (const auto& [dim, chunks] : spec.span) span[dim] = chunks;
     order["span"] = std::move(span);
   }
+  if (!spec.order.by.empty()) order["by"] = spec.order.by;
   if (block) order["home"] = spec.order.home;
   return order;
 }

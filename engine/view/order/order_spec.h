@@ -1,6 +1,8 @@
 #pragma once
 // The keys of a view that define its epochs: "epochs", and of "order" those for several readers.
 
+#include <optional>
+
 #include "engine/base/json.h"
 #include "engine/view/spec.h"
 
@@ -9,6 +11,8 @@ namespace batchfs {
 /// "lanes", "span" and "home" of `order`. Precondition: spec.order.shuffle and spec.xbatcher are
 /// set.
 void parse_lanes(const JsonRef& order, ViewSpec& spec);
+/// "by" of `order`, with the view's "sources". Precondition: as parse_lanes().
+void parse_by(const JsonRef& order, const std::optional<JsonRef>& sources, ViewSpec& spec);
 /// A number, or an object of "count" and "samples".
 void parse_epochs(const JsonRef& epochs, ViewSpec& spec);
 

@@ -138,6 +138,18 @@ bool TimeSteps::follows(std::int64_t i, std::int64_t j, const Duration& step) co
          found.times.begin() + found.count;
 }
 
+bool TimeSteps::is_multiple_from(std::int64_t i, __int128 origin, const Duration& step) const {
+  if (is_missing(i)) return false;
+  if (step.months == 0) return (nanoseconds(i) - origin) % step.nanoseconds == 0;
+  const __int128 from = origin / unit_;
+  if (!calendar_ || origin % unit_ != 0 || from <= INT64_MIN || from > INT64_MAX) return false;
+  const std::int64_t months = month(at(i)) - month(static_cast<std::int64_t>(from));
+  if (months % step.months != 0) return false;
+  const Candidates found = months_after(static_cast<std::int64_t>(from), months);
+  return std::find(found.times.begin(), found.times.begin() + found.count, at(i)) !=
+         found.times.begin() + found.count;
+}
+
 std::optional<Duration> TimeSteps::step_between(std::int64_t i, std::int64_t j) const {
   std::int64_t distance;
   if (is_missing(i) || is_missing(j) || __builtin_sub_overflow(at(j), at(i), &distance) ||
@@ -157,7 +169,7 @@ std::optional<Duration> TimeSteps::calendar_step() const {
   // The most frequent distance in months, by majority vote.
   const auto months_between = [&](std::int64_t i) -> std::int64_t {
     if (is_missing(i - 1) || is_missing(i)) return 0;
-    const std::int64_t months = month(i) - month(i - 1);
+    const std::int64_t months = month(at(i)) - month(at(i - 1));
     return follows(i - 1, i, {.months = months}) ? months : 0;
   };
   std::int64_t candidate = 0, votes = 0;
@@ -240,9 +252,9 @@ std::shared_ptr<const TimeSteps> TimeStepsByDim::along(const std::string& dim,
   return axis;
 }
 
-std::int64_t TimeSteps::month(std::int64_t i) const {
+std::int64_t TimeSteps::month(std::int64_t time) const {
   const Date date =
-      date_from_days(kind_, floor_divide(at(i), kDaySeconds * (kNanosecondsPerSecond / unit_)));
+      date_from_days(kind_, floor_divide(time, kDaySeconds * (kNanosecondsPerSecond / unit_)));
   return date.year * 12 + date.month - 1;
 }
 

@@ -42,6 +42,14 @@ class TimeSteps {
   /// middle to the exact middle.
   bool follows(std::int64_t i, std::int64_t j, const Duration& step) const;
 
+  /// Is label `i` a whole number of steps before or after `origin`, nanoseconds since the
+  /// calendar's 1970-01-01? Of months as follows(). NaT is none.
+  bool is_multiple_from(std::int64_t i, __int128 origin, const Duration& step) const;
+  /// Of a label that is not missing.
+  __int128 nanoseconds(std::int64_t i) const { return static_cast<__int128>(at(i)) * unit_; }
+  bool has_dates() const { return calendar_; }  // else lengths of time
+  Calendar calendar() const { return kind_; }
+
   /// The step from each label to the next one, if it is one and the same.
   std::optional<Duration> regular_step() const;
   /// The step that leads from more than half of the labels to the next; nullopt without one.
@@ -67,8 +75,8 @@ class TimeSteps {
   std::int64_t at(std::int64_t i) const { return times_[static_cast<std::size_t>(i)]; }
   /// The step between two labels; nullopt for a difference that no Duration holds.
   std::optional<Duration> step_between(std::int64_t i, std::int64_t j) const;
-  /// Months since year 0 of a label that is a time and not NaT.
-  std::int64_t month(std::int64_t i) const;
+  /// Months since year 0 of a time.
+  std::int64_t month(std::int64_t time) const;
   Candidates months_after(std::int64_t time, std::int64_t months) const;
   std::optional<Duration> calendar_step() const;
   std::int64_t search(std::int64_t time) const;  // -1: not there

@@ -52,7 +52,7 @@ void resolve_durations(WindowSpec& window, const SampleSpec& samples, TimeStepsB
     window.stride =
         positions_of(*window.stride_duration, window.stride_path, window.dim, samples, times);
   else if (!window.has_stride)
-    window.stride = window.size;
+    window.stride = window.every ? 1 : window.size;
   // As numbers are checked when they are read.
   const std::int64_t most = window.edge == WindowSpec::Edge::drop ? kMaxSteps : kMaxPadded;
   if (window.size_duration && window.size > most)

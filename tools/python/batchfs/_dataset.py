@@ -14,7 +14,7 @@ from ._batch import Batch
 from ._device import device_of
 from ._errors import Error, InvalidArgument
 from ._labels import Labels, ViewInfo
-from ._mixture import is_continued, read_until, schedule_of
+from ._mixture import read_until, schedule_of, start_for, starts_of
 from ._program import named_stores, shown_store
 from ._server import Server, is_store
 
@@ -42,7 +42,8 @@ class Dataset:
     def __init__(self, place: str | os.PathLike[str],
                  view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *, device: str = "cpu", rank: int = 0,
                  world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0,
-                 part: str | None = None, program: str | os.PathLike[str] | None = None, **options: Any):
+                 part: str | None = None, program: str | os.PathLike[str] | None = None,
+                 start: Mapping[str, Any] | None = None, **options: Any):
         rank, world, epoch, prefetch, device_memory = (
             _whole_number(name, value) for name, value in (("rank", rank), ("world", world), ("epoch", epoch),
                                                            ("prefetch", prefetch), ("device_memory", device_memory)))
@@ -51,7 +52,7 @@ class Dataset:
         core_device = device_of(device)
         if options.get("cache_dir") is not None:  # a pickled dataset has the same
             options["cache_dir"] = os.path.abspath(os.fspath(options["cache_dir"]))
-        self._server = _server_of(os.fspath(place), view, device, part, program, options)
+        self._server = _server_of(os.fspath(place), view, device, part, program, start, options)
         # Without a server `view` is a name: is_store() refuses keys and files.
         name = part if self._server is not None else None if view is None else str(view)
         self._arguments: dict[str, Any] = {
@@ -60,22 +61,23 @@ class Dataset:
         if self._server is not None:
             if view is not None and not isinstance(view, Mapping):
                 self._arguments["view"] = os.path.abspath(os.fspath(view))
-            self._arguments |= options | {"place": self._server.store, "part": part, "program": self._server.program}
-
-        def connect(at: str) -> _core.Reader:
-            return _core.open(at, name, rank, world, prefetch, mode, core_device, device_memory)
-
-        self._open_reader: _core.Reader | None = (
-            connect(os.fspath(place)) if self._server is None else self._server.connect(connect))
-        self._process = os.getpid()
-        self._schema: dict[str, Any] = json.loads(self._reader.schema_json)
-        self._view: dict[str, Any] = json.loads(self._reader.view_json)
-        self._open_info: ViewInfo | None = ViewInfo(self._schema, self._view, self._reader.coordinate)
+            self._arguments |= options | {"place": self._server.store, "part": part, "program": self._server.program,
+                                          "start": start}
+        self._connect: Callable[[str], _core.Reader] = lambda at: _core.open(
+            at, name, rank, world, prefetch, mode, core_device, device_memory)
+        self._take(self._connect(os.fspath(place)) if self._server is None else self._server.connect(self._connect))
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
         self._position: _Position | None = None
         self._resumed = False
         self._worker: tuple[int, int] = (0, 1)  # of the workers that share this rank's batches
         self.set_epoch(epoch)
+
+    def _take(self, reader: _core.Reader) -> None:
+        self._open_reader: _core.Reader | None = reader
+        self._process = os.getpid()
+        self._schema: dict[str, Any] = json.loads(reader.schema_json)
+        self._view: dict[str, Any] = json.loads(reader.view_json)
+        self._open_info: ViewInfo | None = ViewInfo(self._schema, self._view, reader.coordinate)
 
     @property
     def _reader(self) -> _core.Reader:
@@ -219,15 +221,15 @@ class Dataset:
         All ranks are taken to have read as many batches as this one (as they have between two training steps), so
         the state is the same on every rank, and any rank's will do. A batch counts as read once it was given out.
 
-        Of a mixture, "components" says how many samples of each view come before the running block (with "mixing"
-        "batch": how many batches).
+        Of a mixture, "start" says which samples of each view were read: a mixture of the same views, with other weights
+        or another batch, that has it as its "start" reads the others.
         """
         state: dict[str, Any] = {
             "version": 1, "view": self.name, "epoch": self._epoch, "batch_size": self._schema["batch_size"],
             "batches_done": min(self._done + self._taken(), self._schema["batches"])}
         if "components" in self._schema:
-            state["components"] = read_until(self._schema, self._epoch, state["batches_done"])
-            state["schedule"] = schedule_of(self._schema)
+            state["start"] = read_until(self._schema, self._view, self._epoch, state["batches_done"])
+            state["schedule"] = schedule_of(self._schema, self._view)
         return state
 
     def _taken(self) -> int:
@@ -243,15 +245,26 @@ class Dataset:
         as ever. Without lanes the order of samples does not depend on the batch size, so that may differ too, if what
         was read is a whole number of the new batches.
 
-        A mixture of the same views with other weights continues where the state was taken, at the beginning of the block
-        that was running, if it has the state's "components" as its "start": it begins with epoch 0.
+        A mixture of the same views with other weights, "repeat" or "samples", another "mixing" or batch size continues
+        where the state was taken: it begins with its epoch 0 and reads what was not read of each view, each sample once in
+        a pass through the view. Views that are new begin, those of weight 0 keep their place. A store is served anew for
+        it; of a mount or a socket the view must have the state's "start".
         """
-        if state.get("version") != 1 or state.get("view") != self.name:
+        is_mixed = "components" in self._schema and "schedule" in state  # whose views are compared by their names
+        if state.get("version") != 1 or (state.get("view") != self.name and not is_mixed):
             raise InvalidArgument(f"not a state of the view '{self.name}'")
-        if "components" in self._schema and is_continued(self._schema, state):
-            self.set_epoch(0)
-            return
+        if "schedule" in state and "components" not in self._schema:
+            raise InvalidArgument(f"the state is of a mixture, and the view '{self.name}' is none")
         done = state["batches_done"]
+        if "components" in self._schema:
+            start, is_same = start_for(self._schema, self._view, state)
+            if is_same and done * state["batch_size"] % self._schema["batch_size"] != 0:
+                start, is_same = state["start"], False
+            if start != starts_of(self._schema):
+                self._serve_from(start)
+            if not is_same:
+                self.set_epoch(0)
+                return
         if state["batch_size"] != self._schema["batch_size"]:
             if self._view.get("order", {}).get("lanes", 1) > 1:
                 raise InvalidArgument(f"the view has lanes, so that its order depends on the batch size: continue with "
@@ -266,6 +279,17 @@ class Dataset:
         self.set_epoch(state["epoch"])
         self._done = done
         self._resumed = True
+
+    def _serve_from(self, start: dict[str, Any]) -> None:
+        """The same view with another "start". Raises InvalidArgument where this process did not choose what is served."""
+        if self._server is None:
+            raise InvalidArgument("the state is of a mixture with other weights or another batch: to continue where it was, "
+                                  f'write "start": {json.dumps(start)} into this one')
+        server = self._server.with_start(start)
+        self._take(server.connect(self._connect))
+        self._server = server
+        self._arguments["start"] = start
+        self.set_epoch(0)
 
     def of_rank(self, rank: int, world: int) -> Dataset:
         """The same dataset as another rank reads it, at the same place of the same epoch."""
@@ -328,11 +352,11 @@ def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> 
 
 
 def _server_of(place: str, view: Any, device: str, part: str | None, program: str | os.PathLike[str] | None,
-               options: dict[str, Any]) -> Server | None:
+               start: Mapping[str, Any] | None, options: dict[str, Any]) -> Server | None:
     """The server of a store; None for what is served already."""
     if is_store(place, view):
-        return Server(place, view, {"gpu": "off" if device in ("cpu", "host") else "auto"} | options, program)
-    given = [name for name, value in {"part": part, "program": program, **options}.items() if value is not None]
+        return Server(place, view, {"gpu": "off" if device in ("cpu", "host") else "auto"} | options, program, start)
+    given = [name for name, value in {"part": part, "program": program, "start": start, **options}.items() if value is not None]
     if given:
         raise InvalidArgument(f"{given[0]}= is for a store that is opened with a view, and '{place}' is a mount or a "
                               "socket, or does not exist")
@@ -343,8 +367,8 @@ def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
          device: str = "cpu", rank: int = 0, world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto",
          device_memory: int = 0, part: str | None = None, memory: str | int | None = None,
          cache_dir: str | os.PathLike[str] | None = None,
-         stores: Mapping[str, str | os.PathLike[str]] | None = None, program: str | os.PathLike[str] | None = None,
-         **options: Any) -> Dataset:
+         stores: Mapping[str, str | os.PathLike[str]] | None = None, start: Mapping[str, Any] | None = None,
+         program: str | os.PathLike[str] | None = None, **options: Any) -> Dataset:
     """Opens a view of a store, or one that is served already.
 
     place          a store (a path, s3://, gs://, az://, http(s)://); or a mount, a view's directory in it
@@ -365,6 +389,7 @@ def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
 
     part           the part of a view with "split"
     stores         further stores by the names that the view's "sources" have for them: {"imerg": "s3://bucket/imerg.zarr"}
+    start          of a mixture: the "start" of the view, in place of its own
     memory         the server's memory ("8GB"); by default half of the machine's
     cache_dir      where fetched objects of a remote store are kept
     program        the program batchfs; by default that of the variable BATCHFS, of this package, or in PATH
@@ -373,4 +398,4 @@ def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
     given = options | {name: value for name, value in (("memory", memory), ("cache_dir", cache_dir),
                                                        ("stores", named_stores(stores) or None)) if value is not None}
     return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode,
-                   device_memory=device_memory, part=part, program=program, **given)
+                   device_memory=device_memory, part=part, program=program, start=start, **given)

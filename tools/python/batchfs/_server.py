@@ -29,6 +29,7 @@ from ._program import (
     run_program,
     shown_store,
     store_word,
+    view_json,
     view_words,
 )
 from ._version import VERSION
@@ -70,15 +71,22 @@ class Server:
     """What a server is asked to serve. Starts one where none is running; `call` keeps it running."""
 
     def __init__(self, store: str | os.PathLike[str], view: Any, options: Mapping[str, Any],
-                 program: str | os.PathLike[str] | None):
+                 program: str | os.PathLike[str] | None, start: Mapping[str, Any] | None = None):
         self.program = find_program(program)
         self.store = store_word(store)
-        self.view_words, self.view = view_words(view)
+        self._given = (self.store, view if isinstance(view, Mapping) else os.path.abspath(os.fspath(view)), options,
+                       self.program)
+        self.start = None if start is None or isinstance(view, Mapping) else view_json(start)  # of a view's file
+        self.view_words, self.view = view_words(view if start is None or self.start is not None else {**view, "start": start})
         self.options = option_words(options)
         self.stores = [self.store, *named_stores(options.get("stores")).values()]
         self.directory = _private_directory()
         self.name = f"open-{self._key()}"
         self.socket = os.path.join(self.directory, self.name + ".sock")
+
+    def with_start(self, start: Mapping[str, Any]) -> Server:
+        """The server of the same mixture with another "start"."""
+        return Server(*self._given, start)
 
     def connect(self, connect: Callable[[str], T]) -> T:
         """connect(the socket's path), with a server that listens there. Raises what the server fails to start with."""
@@ -121,6 +129,8 @@ class Server:
             "store_is": [_identity(place) for place in self.stores], "view": self.view or self.view_words, "options": self.options,
             "variables": {name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)},
             "files": list(self._files())}
+        if self.start is not None:
+            known["start"] = self.start
         if self.view is not None:
             known["view"] = json.loads(self.view)
             known["folder"] = os.getcwd() if known["files"] else ""
@@ -179,7 +189,9 @@ class Server:
     def _run(self) -> None:
         words = ["serve", self.store, *self.view_words, f"--socket={self.socket}", f"--until-unused={_FIRST_READER}",
                  "--background", *self.options]
-        run_program(self.program, words, stdin=self.view, doing=f"opening {shown_store(self.store)}")
+        if self.start is not None:
+            words.append("--start=-")
+        run_program(self.program, words, stdin=self.view if self.start is None else self.start, doing=f"opening {shown_store(self.store)}")
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -94,6 +94,18 @@ TEST(SourcesSpec, NamesMembersAlongANewDimension) {
   EXPECT_EQ(sources[0].keys, (std::vector<std::string>{"00", "01", "02", "z"}));
 }
 
+TEST(SourcesSpec, ANewDimensionHasAShortForm) {
+  const auto sources = parse(R"({"a": {"stores": ["m", "z"], "concat": {"member": "new"}}})");
+  EXPECT_TRUE(sources[0].concat.is_new);
+  EXPECT_EQ(sources[0].concat.dim, "member");
+  EXPECT_EQ(parse(R"({"a": {"stores": ["m", "z"], "concat": {"dim": "new"}}})")[0].concat.dim,
+            "new");
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["m", "z"], "concat": {"a/b": "new"}}})"),
+              HasSubstr("'a/b' cannot be a dimension's name"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["m", "z"], "concat": {"member": "old"}}})"),
+              HasSubstr("unknown key 'member'"));
+}
+
 TEST(SourcesSpec, ReadsPeriodsAndCoarserGrids) {
   const auto sources =
       parse(R"({"a": {}, "b": {"join": {"x": {"ratio": "1/24"}, "y": {"period": 360}}}})");

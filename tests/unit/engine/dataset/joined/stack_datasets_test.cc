@@ -45,6 +45,23 @@ TEST(StackDatasets, DataVariablesHaveTheNewDimensionFirst) {
   EXPECT_EQ(values_of<float>(read_variable(t)), (std::vector<float>{1, 2, 1, 2, 1, 2}));
 }
 
+TEST(StackDatasets, TextsHaveRoomForTheLongest) {
+  const auto texts = [](const char* dtype, const std::vector<char>& bytes) {
+    return store({1, 2}).add<char>("name", dtype, {"x"}, {2}, bytes);
+  };
+  const auto dataset =
+      stack({texts("|S2", {'a', 'b', 'c', 0}), texts("|S4", {'d', 'e', 'f', 'g', 'h', 0, 0, 0}),
+             texts("|S2", {'i', 'j', 'k', 'l'})},
+            {"0", "1", "2"});
+  const Variable& name = dataset->variable("name");
+  EXPECT_EQ(name.dims, (Names{"member", "x"}));
+  EXPECT_EQ(name.cf.decoded.itemsize, 4U);
+  const NdArray values = read_variable(name);
+  EXPECT_EQ(values.shape, (Dims{3, 2}));
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size()),
+            std::string("ab\0\0c\0\0\0defgh\0\0\0ij\0\0kl\0\0", 24));
+}
+
 TEST(StackDatasets, LabelsAreGivenOrStoredOrNames) {
   const auto two = [](std::vector<Json> labels, int first, int second) {
     std::vector<MemoryData> parts;

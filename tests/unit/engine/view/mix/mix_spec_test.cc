@@ -25,7 +25,7 @@ TEST(MixSpec, FilesViewsAndShares) {
   EXPECT_EQ(spec.components[0].part, "train");
   EXPECT_EQ(spec.components[1].view, Json::parse(R"({"window": {"t": 1}})"));
   EXPECT_EQ(spec.components[1].store, "s");
-  EXPECT_EQ(spec.components[1].start, 5);
+  EXPECT_EQ(spec.components[1].start.samples, 5);
   EXPECT_EQ(spec.mixing, MixSpec::Mixing::batch);
   EXPECT_EQ(spec.block, 4);
   EXPECT_EQ(spec.view.name, "m");
@@ -43,6 +43,26 @@ TEST(MixSpec, IsKnownByItsKey) {
   EXPECT_TRUE(is_mixture(R"({"mix": 3} // comment)", "f"));
   EXPECT_FALSE(is_mixture(R"({"window": {"mix": 1}})", "f"));
   EXPECT_FALSE(is_mixture("[1]", "f"));
+}
+
+TEST(MixSpec, AnotherStartReplacesItsOwn) {
+  const auto started = [](const std::string& text) {
+    return with_mix_start(text, R"({"a": {"samples": 9, "left": [2]}})", "f");
+  };
+  for (const char* text : {R"({"mix": {"a": "a.json"}} // a comment)",
+                           R"({"mix": {"a": "a.json", "b": "b.json"}, "start": {"b": 4}})"}) {
+    const MixSpec spec = parsed(started(text));
+    EXPECT_EQ(spec.components[0].start.samples, 9);
+    EXPECT_EQ(spec.components[0].start.left, std::vector<std::int64_t>{2});
+  }
+  EXPECT_EQ(parsed(started(R"({"mix": {"a": "a.json", "b": "b.json"}, "start": {"b": 4}})"))
+                .components[1]
+                .start.samples,
+            0);
+  EXPECT_THAT(error_of([&] { started(R"({"window": {"t": 1}})"); }).why(),
+              HasSubstr("the view is none"));
+  EXPECT_THAT(error_of([] { with_mix_start(R"({"mix": {"a": "a"}})", "{", "f"); }).why(),
+              HasSubstr("not valid JSON"));
 }
 
 TEST(MixSpec, Refusals) {

@@ -71,6 +71,28 @@ TEST(OrderSpec, MistakesAreNamed) {
   }
 }
 
+TEST(OrderSpec, TheSourceOfTheGroups) {
+  const char* sources = R"("sources": {"a": {}, "b": {"store": "b"}}, )";
+  const auto with = [&](const std::string& order) {
+    return parse(sources + (R"("order": {)" + order + "}"));
+  };
+  const ViewSpec spec = with(R"("shuffle": "block", "by": "b")");
+  EXPECT_EQ(spec.order.by, "b");
+  EXPECT_EQ(order_json(spec)["by"], "b");
+  EXPECT_FALSE(order_json(with(R"("shuffle": "block")")).contains("by"));
+  const auto refused = [&](const std::string& order) {
+    try {
+      with(order);
+    } catch (const Error& error) {
+      return error.why();
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused(R"("shuffle": "global", "by": "b")"), HasSubstr("order.by: it says whose"));
+  EXPECT_THAT(refused(R"("shuffle": "block", "by": "bb")"),
+              HasSubstr("order.by: \"sources\" has no 'bb', did you mean 'b'?"));
+}
+
 TEST(OrderSpec, XbatcherHasItsOwnOrder) {
   for (const char* members : {R"("order": {"lanes": 2})", R"("order": {"span": {"t": 2}})",
                               R"("order": {"home": false})", R"("epochs": {"samples": 5})"}) {

@@ -38,6 +38,20 @@ TEST_F(TimeWindowsTest, SizesAndStridesInPositions) {
             4);
 }
 
+TEST_F(TimeWindowsTest, EveryIsResolvedToAViewThatIsReadAgain) {
+  const auto v =
+      view(gap, R"("window": {"time": {"size": "12h", "every": "12h", "origin": "first"}},
+                              "variables": ["v"], "samples": {"spacing": {"time": "6h"}})");
+  const Json resolved = v->resolved();
+  EXPECT_EQ(resolved["window"]["time"],
+            Json::parse(R"({"size": 2, "every": "12h", "origin": "first", "wrap": false,
+                            "edge": "drop"})"));
+  EXPECT_EQ(v->samples(), 2);
+  const std::string text = resolved.dump();
+  EXPECT_EQ(view(gap, text.substr(1, text.size() - 2))->resolved(), resolved);
+  EXPECT_EQ(v->with_order({.shuffle = Order::Shuffle::global})->samples(), 2);
+}
+
 TEST_F(TimeWindowsTest, ADurationNeedsAStepThatDividesIt) {
   EXPECT_THAT(refusal(regular, R"("window": {"time": "9h"})"),
               HasSubstr("window.time: '9h' is not a multiple of 6h, the step of 'time'"));
