@@ -22,8 +22,16 @@ constexpr std::uint64_t kMaxErrorBody = 256 << 10;
 constexpr std::uint64_t kFirstAllocation = 64 << 20;
 /// Bytes of an object's end that are kept beyond those wanted, so that moving them stays rare.
 constexpr std::size_t kSlidingSlack = 1 << 20;
+/// libcurl's buffer, which each transfer has: every fill is a wait for the socket and a call of ours.
+constexpr std::uint64_t kSmallBuffer = 16 << 10, kLargeBuffer = 512 << 10;
 constexpr double kSlowest = 1024;  // bytes per second
 constexpr double kHurry = 0.2;     // seconds
+
+/// As much as is asked for, within bounds; all of an object may be large.
+long buffer_size(const HttpRequest& request) {
+  const std::uint64_t wanted = request.range ? request.range->length : kLargeBuffer;
+  return static_cast<long>(std::clamp(wanted, kSmallBuffer, kLargeBuffer));
+}
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -119,7 +127,7 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_QUICK_EXIT, 1L);  // a name that is being resolved does not hold up the end
   set(CURLOPT_TCP_KEEPALIVE, 1L);
-  set(CURLOPT_BUFFERSIZE, 128L << 10);
+  set(CURLOPT_BUFFERSIZE, buffer_size(request_));
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
   // Rather wait for a TLS connection that is being made, to share it, than make one for each
   // request.
