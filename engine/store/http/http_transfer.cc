@@ -22,7 +22,8 @@ constexpr std::uint64_t kMaxErrorBody = 256 << 10;
 constexpr std::uint64_t kFirstAllocation = 64 << 20;
 /// Bytes of an object's end that are kept beyond those wanted, so that moving them stays rare.
 constexpr std::size_t kSlidingSlack = 1 << 20;
-/// libcurl's buffer, which each transfer has: every fill is a wait for the socket and a call of ours.
+/// libcurl's buffer, which each transfer has: every fill is a wait for the socket and a call of
+/// ours.
 constexpr std::uint64_t kSmallBuffer = 16 << 10, kLargeBuffer = 512 << 10;
 constexpr double kSlowest = 1024;  // bytes per second
 constexpr double kHurry = 0.2;     // seconds
