@@ -435,18 +435,15 @@ std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
   // A batch that has arrived is taken without a word: each message wakes the server.
   while (arrived_.empty() && receive_answer(interrupted, 0)) {
   }
+  const std::uint32_t depth = std::clamp(*held_of_stream_ + ahead_, 1u, kMaxDepth);
   const auto say = [&](std::uint64_t received) {
     auto message = make<WantMessage>(MessageType::want);
     message.stream = stream_;
-    message.depth = depth_;
+    message.depth = depth_ = depth;
     message.received = received;
     link_->send(&message, sizeof message);
   };
-  if (const std::uint32_t depth = std::clamp(*held_of_stream_ + ahead_, 1u, kMaxDepth);
-      depth > depth_) {
-    depth_ = depth;
-    say(kOnlyDepth);
-  }
+  if (depth > depth_) say(kOnlyDepth);
   wait_for_returns(interrupted);
   if (arrived_.empty() && held_->batches > 0) say(received_);
   while (arrived_.empty()) receive_answer(interrupted);

@@ -210,7 +210,7 @@ def test_mixtures_continue_one_another_and_are_resumed(made, alone, tmp_path):
                 note(seen, next(iterator))
             state = dataset.state_dict()
             whole = [batch.index.tolist() for batch in iterator]
-        # The same mixture, whose file has no "start", goes on with the same batches.
+        # The same mixture, whose file has no "start", continues with the same batches.
         view = dataset._arguments["view"]
         with opened(made, view) as again:
             again.load_state_dict(json.loads(json.dumps(state)))
