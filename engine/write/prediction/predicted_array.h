@@ -66,12 +66,23 @@ struct StackSlice {
 };
 
 /// Undoes a normalization: value * multiply + add, in double for double and whole numbers, in float
-/// for other types, with a rounding each.
-struct PredictedScale {
-  /// Samples of the epoch (in the order of PredictionSamples), then the positions that a sample has
-  /// along each axis of the array: 1 where the numbers do not depend on it.
-  Dims shape;
-  std::vector<double> multiply, add;  // C order
+/// for other types, with a rounding each. Immutable, thread-safe. Numbers are made for one sample at
+/// a time: with windows in space, those of all samples would be larger than the output.
+class PredictedScale {
+ public:
+  virtual ~PredictedScale() = default;
+  /// Positions that a sample has along each axis of the array: 1 where the numbers do not depend on
+  /// it.
+  const Dims& shape() const { return shape_; }
+  /// Sets the numbers of the sample in this row of PredictionSamples: both have the elements of
+  /// shape(), in C order.
+  virtual void numbers(std::size_t row, double* multiply, double* add) const = 0;
+
+ protected:
+  explicit PredictedScale(Dims shape) : shape_(shape) {}
+
+ private:
+  const Dims shape_;
 };
 
 struct PredictedArray {
