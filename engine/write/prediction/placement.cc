@@ -81,13 +81,9 @@ void check(const PredictedArray& array, const PredictionSamples& samples) {
     contradicts(array, "axes");
   if (array.scale != nullptr) {
     const PredictedScale& scale = *array.scale;
-    bool fits = scale.shape.size() == array.axes.size() + 1 &&
-                scale.multiply.size() == scale.add.size() &&
-                static_cast<std::int64_t>(scale.add.size()) == element_count(scale.shape);
-    for (std::size_t d = 0; fits && d < scale.shape.size(); ++d)
-      fits = scale.shape[d] == 1 ||
-             scale.shape[d] == (d == 0 ? static_cast<std::int64_t>(samples.size())
-                                       : array.axes[d - 1].extent());
+    bool fits = scale.shape().size() == array.axes.size();
+    for (std::size_t d = 0; fits && d < scale.shape().size(); ++d)
+      fits = scale.shape()[d] == 1 || scale.shape()[d] == array.axes[d].extent();
     if (!fits) contradicts(array, "numbers of a normalization");
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/store/output/output_store.h"
 #include "engine/write/output_array.h"
 #include "engine/write/prediction/placement.h"
 

@@ -47,7 +47,7 @@ SampleValues::SampleValues(const Placement& placement, const PredictedValues& va
     shape_.push_back(d < 0 ? 1 : lengths[static_cast<std::size_t>(d)]);
     strides_.push_back(d < 0 ? 0 : strides[static_cast<std::size_t>(d)]);
   }
-  if (array.scale != nullptr) scale_strides_ = broadcast_strides(array.scale->shape);
+  if (array.scale != nullptr) scale_strides_ = broadcast_strides(array.scale->shape());
   cast_ = cast_row(values.type, array.type, array.scale != nullptr);
 }
 
@@ -90,8 +90,18 @@ void SampleValues::check_type() const {
                             array.tensor, values_.type.name(), array.name, array.type.name()));
 }
 
+SampleValues::Numbers SampleValues::numbers(std::size_t row) const {
+  Numbers numbers;
+  if (const auto& scale = placement_.array().scale) {
+    numbers.multiply.resize(static_cast<std::size_t>(element_count(scale->shape())));
+    numbers.add.resize(numbers.multiply.size());
+    scale->numbers(row, numbers.multiply.data(), numbers.add.data());
+  }
+  return numbers;
+}
+
 Buffer SampleValues::cut(const std::vector<SampleBox>& boxes, std::size_t sample,
-                         std::size_t row) const {
+                         const Numbers& numbers) const {
   const auto elements = static_cast<std::size_t>(Placement::elements(boxes));
   Buffer result(elements * placement_.itemsize());
   const std::byte* const from =
@@ -105,19 +115,18 @@ Buffer SampleValues::cut(const std::vector<SampleBox>& boxes, std::size_t sample
                                 "in it has {}",
                                 placement_.array().tensor, shape_[d],
                                 placement_.array().axes[d].name, box.source[d] + box.shape[d]));
-    cut_box(box, from, row, to);
+    cut_box(box, from, numbers, to);
     to += static_cast<std::size_t>(element_count(box.shape)) * placement_.itemsize();
   }
   return result;
 }
 
-void SampleValues::cut_box(const SampleBox& box, const std::byte* sample, std::size_t row,
-                           std::byte* result) const {
+void SampleValues::cut_box(const SampleBox& box, const std::byte* sample,
+                           const Numbers& numbers, std::byte* result) const {
   const auto itemsize = static_cast<std::int64_t>(placement_.itemsize());
   const Dims strides = c_strides(box.shape, itemsize);
   for (std::size_t d = 0; d < box.shape.size(); ++d) sample += box.source[d] * strides_[d];
-  const std::shared_ptr<const PredictedScale>& scale = placement_.array().scale;
-  if (scale == nullptr) {
+  if (placement_.array().scale == nullptr) {
     // Runs are contiguous in the result: it is packed.
     for_each_run(box.shape, values_.type.itemsize, strides_, itemsize, strides,
                  [&](std::int64_t count, std::int64_t from, std::int64_t from_stride,
@@ -132,14 +141,14 @@ void SampleValues::cut_box(const SampleBox& box, const std::byte* sample, std::s
   const std::int64_t rows = length == 0 ? 0 : element_count(box.shape) / length;
   Dims at(dims);
   for (std::int64_t r = 0; r < rows; ++r, result += length * itemsize) {
-    std::int64_t from = 0, entry = static_cast<std::int64_t>(row) * scale_strides_[0];
+    std::int64_t from = 0, entry = 0;
     for (std::size_t d = 0; d < dims; ++d) {
       from += at[d] * strides_[d];
-      entry += (box.source[d] + at[d]) * scale_strides_[d + 1];
+      entry += (box.source[d] + at[d]) * scale_strides_[d];
     }
-    const CastScale numbers{scale->multiply.data() + entry, scale->add.data() + entry,
-                            dims == 0 ? 0 : scale_strides_[dims]};
-    cast_(length, sample + from, dims == 0 ? 0 : strides_[dims - 1], numbers, result);
+    const CastScale scale{numbers.multiply.data() + entry, numbers.add.data() + entry,
+                          dims == 0 ? 0 : scale_strides_[dims - 1]};
+    cast_(length, sample + from, dims == 0 ? 0 : strides_[dims - 1], scale, result);
     for (std::size_t d = dims; d-- > 1;) {
       if (++at[d - 1] < box.shape[d - 1]) break;
       at[d - 1] = 0;

@@ -16,22 +16,29 @@ class SampleValues {
   /// does not become the array's.
   SampleValues(const Placement& placement, const PredictedValues& values, std::size_t samples);
 
+  /// What undoes the normalization of one sample; empty where nothing does.
+  struct Numbers {
+    std::vector<double> multiply, add;
+  };
+  /// `row`: of the epoch.
+  Numbers numbers(std::size_t row) const;
+
   /// The values in the sample's boxes, one box after the other, each in C order, as elements of the
-  /// array. `sample`: in the values; `row`: of the epoch. Throws invalid_argument for a sample
-  /// that has fewer positions than its boxes.
-  Buffer cut(const std::vector<SampleBox>& boxes, std::size_t sample, std::size_t row) const;
+  /// array. `sample`: its number in the values. Throws invalid_argument for a sample that has fewer
+  /// positions than its boxes.
+  Buffer cut(const std::vector<SampleBox>& boxes, std::size_t sample, const Numbers& numbers) const;
 
  private:
   void check_type() const;
   void check_shape(std::size_t samples) const;
-  void cut_box(const SampleBox& box, const std::byte* sample, std::size_t row,
+  void cut_box(const SampleBox& box, const std::byte* sample, const Numbers& numbers,
                std::byte* result) const;
 
   const Placement& placement_;
   const PredictedValues& values_;
   const std::byte* first_ = nullptr;
   Dims shape_, strides_;  // of a sample's values along the axes; strides in bytes
-  Dims scale_strides_;    // in entries: samples, then axes
+  Dims scale_strides_;    // in entries
   CastRow cast_ = nullptr;
 };
 
