@@ -49,7 +49,13 @@ struct PredictedAxis {
   std::shared_ptr<const CoordinateLabels> labels;
 
   /// Positions that a sample has along it.
-  std::int64_t extent() const;
+  std::int64_t extent() const {
+    if (window < 0) return length;
+    if (by_start) return 1;
+    std::int64_t sum = 0;
+    for (const auto& [offset, size] : blocks) sum += size;
+    return sum;
+  }
 };
 
 /// A variable's channels in a stacked tensor.
