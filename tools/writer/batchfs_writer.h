@@ -90,8 +90,9 @@ BATCHFS_WRITER_API int batchfs_writer_create(const char* store, const char* view
  * samples first, or with reduce="window" of one number for each. `tensor` may be NULL where one is
  * predicted. `dtype` is numpy's name ("float32"), or "bfloat16". `strides` are bytes from one
  * element to the next along each dimension, samples first, of any sign; NULL: C order. `values` is
- * host memory, copied before the call returns. Waits while chunks wait to be encoded. Fails with what an
- * earlier call has failed with: errors of other threads come up here and at close. */
+ * host memory, copied before the call returns. A sample is written once: what is passed for it again
+ * must be the same values. Waits while chunks wait to be encoded. Fails with what an earlier call
+ * has failed with: errors of other threads come up here and at close. */
 BATCHFS_WRITER_API int batchfs_writer_write(batchfs_writer* writer, const char* tensor,
                                             const int64_t* samples, size_t count,
                                             const void* values, const char* dtype,
@@ -108,7 +109,8 @@ BATCHFS_WRITER_API int batchfs_writer_batch_samples(batchfs_writer* writer, int6
                                                     int64_t* samples, size_t capacity,
                                                     size_t* count, char* error);
 
-/* How many samples of the epoch the output lacks, of all ranks. */
+/* How many samples of the epoch the output lacks, of all ranks; among them those that wait in memory
+ * for the rest of their chunk, or to be encoded. */
 BATCHFS_WRITER_API int batchfs_writer_missing(batchfs_writer* writer, uint64_t* samples,
                                               char* error);
 
