@@ -119,12 +119,10 @@ class PredictionOracle {
       }
     double weight = 1;
     const auto ramp = [](std::int64_t x, std::int64_t count) {
-      return std::pow(std::sin(M_PI / 2 * (static_cast<double>(x) + 0.5) /
-                               static_cast<double>(count)),
-                      2);
+      return std::pow(
+          std::sin(M_PI / 2 * (static_cast<double>(x) + 0.5) / static_cast<double>(count)), 2);
     };
-    if (before != INT64_MIN && before + size > start + i)
-      weight *= ramp(i, before + size - start);
+    if (before != INT64_MIN && before + size > start + i) weight *= ramp(i, before + size - start);
     if (behind != INT64_MAX && behind <= start + i)
       weight *= ramp(size - 1 - i, start + size - behind);
     return weight;
@@ -149,8 +147,8 @@ class PredictionOracle {
         one.weight *= cosine_weight(a, row, at[a]);
         const auto size = static_cast<double>(extents_[a]);
         const bool moves = array_.axes[a].window >= 0 && !array_.axes[a].by_start;
-        one.distances.push_back(
-            moves ? std::abs(static_cast<double>(at[a]) - (size - 1) / 2) / size : 0);
+        one.distances.push_back(moves ? std::abs(static_cast<double>(at[a]) - (size - 1) / 2) / size
+                                      : 0);
       }
       if (!is_inside) continue;
       one.value = sample_value(sample, tensor_place(at));
@@ -163,8 +161,8 @@ class PredictionOracle {
     std::size_t joined = 0;
     std::int64_t channel = 0;
     Dims own;
-    const std::size_t dims = array_.tensor_shape.size() +
-                             (array_.stack ? array_.stack->lengths.size() - 1 : 0);
+    const std::size_t dims =
+        array_.tensor_shape.size() + (array_.stack ? array_.stack->lengths.size() - 1 : 0);
     for (std::size_t d = 0; d < dims; ++d) {
       std::int64_t index = 0;
       for (std::size_t a = 0; a < at.size(); ++a)
@@ -176,7 +174,8 @@ class PredictionOracle {
     }
     std::int64_t flat = 0;
     for (std::size_t d = 0, next = 0; d < array_.tensor_shape.size(); ++d) {
-      const bool is_stack = array_.stack && d + 1 == static_cast<std::size_t>(array_.stack->dimension);
+      const bool is_stack =
+          array_.stack && d + 1 == static_cast<std::size_t>(array_.stack->dimension);
       const std::int64_t index = is_stack ? array_.stack->first + channel : own[next++];
       flat = flat * array_.tensor_shape[d] + index;
     }
@@ -238,8 +237,7 @@ inline PredictedValues as_values(const std::vector<float>& values, const Predict
                                  std::size_t samples) {
   Dims shape{static_cast<std::int64_t>(samples)};
   for (const std::int64_t length : array.tensor_shape) shape.push_back(length);
-  return {reinterpret_cast<const std::byte*>(values.data()), float32(), shape,
-          c_strides(shape, 4)};
+  return {reinterpret_cast<const std::byte*>(values.data()), float32(), shape, c_strides(shape, 4)};
 }
 
 }  // namespace batchfs

@@ -78,8 +78,8 @@ class PredictionWriterTest : public testing::Test {
     return read_variable(dataset.variable(name));
   }
 
-  void expect_values(const PredictedArray& array, const PredictionSamples& samples,
-                     Overlap overlap, const std::string& folder = "o") {
+  void expect_values(const PredictedArray& array, const PredictionSamples& samples, Overlap overlap,
+                     const std::string& folder = "o") {
     const NdArray found = stored(array.name, folder);
     const std::vector<float> expected = PredictionOracle(array, samples, overlap).values();
     ASSERT_EQ(found.data.size(), expected.size() * 4);
@@ -121,11 +121,9 @@ class PredictionWriterTest : public testing::Test {
 
 TEST_F(PredictionWriterTest, EveryOverlapGivesWhatItsDefinitionSays) {
   const PredictionSamples samples = grid_samples({{0, 3, 6, 9}, {0, 5, 9}, {-2, 5, 12, 19}}, 5, 2);
-  const PredictedArray array =
-      field({window_axis("time", 10, 0, 1), whole_axis("k", 2), window_axis("lat", 17, 1, 8),
-             window_axis("lon", 30, 2, 10)});
-  for (const Overlap overlap :
-       {Overlap::trim, Overlap::mean, Overlap::cosine, Overlap::last}) {
+  const PredictedArray array = field({window_axis("time", 10, 0, 1), whole_axis("k", 2),
+                                      window_axis("lat", 17, 1, 8), window_axis("lon", 30, 2, 10)});
+  for (const Overlap overlap : {Overlap::trim, Overlap::mean, Overlap::cosine, Overlap::last}) {
     options_.overlap = overlap;
     options_.chunks = {{"lat", 6}, {"lon", 7}};
     options_.output = folder_ / overlap_name(overlap);
@@ -141,8 +139,7 @@ TEST_F(PredictionWriterTest, WindowsGoAroundACircle) {
   const PredictionSamples samples = grid_samples({{0, 7, 14, 21}, {0, 9, 17}});
   const PredictedArray array =
       field({window_axis("lon", 28, 0, 11, true), window_axis("lat", 27, 1, 10)});
-  for (const Overlap overlap :
-       {Overlap::trim, Overlap::mean, Overlap::cosine, Overlap::last}) {
+  for (const Overlap overlap : {Overlap::trim, Overlap::mean, Overlap::cosine, Overlap::last}) {
     options_.overlap = overlap;
     options_.chunks = {{"lat", 27}, {"lon", 5}};
     options_.shards = {{"lon", 10}};
@@ -157,8 +154,7 @@ TEST_F(PredictionWriterTest, SamplesThatAreNoGridAreTrimmedByDistance) {
   samples.numbers = {1, 2, 3, 9};
   samples.starts = {0, 0, 3, 4, 9, 2, 5, 11};
   samples.is_grid = false;
-  const PredictedArray array =
-      field({window_axis("lat", 16, 0, 7), window_axis("lon", 20, 1, 9)});
+  const PredictedArray array = field({window_axis("lat", 16, 0, 7), window_axis("lon", 20, 1, 9)});
   options_.overlap = Overlap::trim;
   options_.chunks = {{"lat", 5}, {"lon", 20}};
   write_all({array}, samples, options_);
@@ -172,8 +168,10 @@ TEST_F(PredictionWriterTest, StacksOffsetsAndTheStartsOfWindowsHaveTheirAxes) {
   PredictedArray array{.name = "q",
                        .tensor = "y",
                        .axes = {{.name = "init_time", .length = 4, .window = 0, .by_start = true},
-                                whole_axis("lead_time", 2), whole_axis("member", 2),
-                                window_axis("lat", 8, 1, 4), whole_axis("level", 3)},
+                                whole_axis("lead_time", 2),
+                                whole_axis("member", 2),
+                                window_axis("lat", 8, 1, 4),
+                                whole_axis("level", 3)},
                        .order = {-1, 2, 1, 3, 0},
                        .stack = StackSlice{1, 1, 7, {3, 2}},
                        .tensor_shape = {8, 2, 4},
@@ -183,8 +181,9 @@ TEST_F(PredictionWriterTest, StacksOffsetsAndTheStartsOfWindowsHaveTheirAxes) {
   expect_values(array, sorted, Overlap::error);
 
   // Two blocks of a window: offsets 1 and 5 from its start.
-  PredictedArray shifted = field(
-      {{.name = "time", .length = 14, .window = 0, .blocks = {{1, 1}, {9, 1}}}, whole_axis("x", 3)});
+  PredictedArray shifted =
+      field({{.name = "time", .length = 14, .window = 0, .blocks = {{1, 1}, {9, 1}}},
+             whole_axis("x", 3)});
   const PredictionSamples one = grid_samples({{0, 1, 2, 3, 4}});
   options_.output = folder_ / "shifted";
   write_all({shifted}, one, options_);
@@ -232,7 +231,8 @@ TEST_F(PredictionWriterTest, RanksAndPartsGiveTheSameBytes) {
     PredictionWriter writer({array}, samples, options_);
     EXPECT_EQ(writer.missing(), 15 - from);
     const auto begin = samples.numbers.begin() + static_cast<std::ptrdiff_t>(from);
-    write(writer, array, {begin, begin + std::min<std::ptrdiff_t>(4, samples.numbers.end() - begin)});
+    write(writer, array,
+          {begin, begin + std::min<std::ptrdiff_t>(4, samples.numbers.end() - begin)});
     if (from == 4) {
       EXPECT_THROW(writer.close(), Error);
     } else if (from == 12) {
@@ -286,7 +286,8 @@ TEST_F(PredictionWriterTest, WhatDoesNotFitIsRefused) {
   PredictedValues right = as_values(values, array, 1);
   EXPECT_THAT(said("y", {1}, right), HasSubstr("nothing for the tensor 'y'; it has t"));
   EXPECT_THAT(said("t", {7}, right), HasSubstr("no sample 7"));
-  EXPECT_THAT(said("t", {0, 1}, right), HasSubstr("has the shape (1, 1, 4), and the batch's is (2, 1, 4) (sample, time, x)"));
+  EXPECT_THAT(said("t", {0, 1}, right),
+              HasSubstr("has the shape (1, 1, 4), and the batch's is (2, 1, 4) (sample, time, x)"));
   PredictedValues wrong = right;
   wrong.type = parse_numpy_type("complex64");
   EXPECT_THAT(said("t", {1}, wrong), HasSubstr("is of the type complex64"));
