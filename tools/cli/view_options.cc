@@ -185,11 +185,11 @@ DecodedViews open_decoded(const StoreOptions& store, const std::string& file,
 }
 
 OpenedView open_view(const StoreOptions& store, const std::string& file,
-                     const ViewOptions& options) {
+                     const ViewOptions& options, const std::optional<StandardInput>& input) {
   OpenedView result;
   result.opened = open_zarr(store);
   GroupDatasets datasets(result.opened);
-  result.view = parse_one(read_view(datasets, file), options);
+  result.view = parse_one(read_view(datasets, file, {}, input), options);
   result.dataset = result.view->dataset();
   return result;
 }

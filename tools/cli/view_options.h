@@ -60,6 +60,7 @@ DecodedViews open_decoded(const StoreOptions& store, const std::string& file,
 
 /// The same of the one view that `options` asks for.
 OpenedView open_view(const StoreOptions& store, const std::string& file,
-                     const ViewOptions& options = {});
+                     const ViewOptions& options = {},
+                     const std::optional<StandardInput>& input = {});
 
 }  // namespace batchfs

@@ -40,7 +40,7 @@ std::optional<StandardInput> read_standard_input(const std::vector<std::string>&
 ViewText read_view_text(const std::string& file, const std::optional<StandardInput>& input) {
   if (file == kStandardInput) {
     const StandardInput own = input ? *input : *read_standard_input({file});
-    ViewText view{own.text, "view", own.folder, "standard input"};
+    ViewText view{own.text, "view", own.folder, own.where};
     if (!begins_as_json(view.json)) view.json = json_of_yaml(view.json, view.where);
     return view;
   }

@@ -1,0 +1,249 @@
+"""libbatchfs_writer, from a program in C: the outputs are those of batchfs.create, and what numpy says they are."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+import batchfs
+
+from prediction_stores import GRID, T, X, Y, files, open_, view_of
+from prediction_stores import store, truth  # noqa: F401 (fixtures)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("BATCHFS", "build/batchfs")).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The program, as a user would compile it."""
+    path = tmp_path_factory.mktemp("c") / "write_predictions"
+    subprocess.run(["cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "tools/writer", "-o", path,
+                    pathlib.Path(__file__).parent / "write_predictions.c", "-L", BUILD, "-lbatchfs_writer", f"-Wl,-rpath,{BUILD}"],
+                   check=True)
+    return path
+
+
+class Case:
+    """A view, the values of its samples, and what both ways of writing make of them."""
+
+    def __init__(self, program, store, folder, view, tensor=None, predict=None, **options):
+        self.program, self.store, self.folder, self.view, self.options = program, store, folder, view, options
+        self.tensor = tensor
+        (folder / "view.json").write_text(json.dumps(view))
+        data = batchfs.open(store, view=view)
+        self.data = data
+        name = tensor or next(iter(data.schema["tensors"]))["name"]
+        self.values = np.concatenate([(predict(batch) if predict else batch[name].numpy())[np.newaxis][0] for batch in data])
+        order = np.argsort(np.concatenate([batch.index for batch in data]))
+        self.predict = predict or (lambda batch: batch[name].numpy())
+        self.values = np.ascontiguousarray(self.values[order])
+        (folder / "values").write_bytes(self.values.tobytes())
+
+    def arguments(self, out, **more):
+        words = {"values": self.folder / "values", "samples": len(self.values), "from": self.values.dtype.name}
+        if self.tensor:
+            words["tensor"] = self.tensor
+        for key, value in (self.options | more).items():
+            if isinstance(value, dict) and key != "name":
+                value = ",".join(f"{dim}={length}" for dim, length in value.items())
+            if key == "name" and isinstance(value, dict):
+                words |= value
+            else:
+                words[key] = int(value) if isinstance(value, bool) else value
+        return [str(self.program), str(self.store), str(self.folder / "view.json"), str(out), *(f"{k}={v}" for k, v in words.items())]
+
+    def run(self, out, **more):
+        return subprocess.run(self.arguments(out, **more), capture_output=True, text=True, timeout=120, check=False)
+
+    def by_c(self, **more):
+        out = self.folder / "c"
+        done = self.run(out, **more)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.splitlines()[-1] == "0 missing, finished 1"
+        return out
+
+    def by_python(self):
+        out = self.folder / "python"
+        with batchfs.create(out, like=self.data, tensor=self.tensor, **self.options) as target:
+            for batch in target.remaining():
+                target.write(batch, self.predict(batch))
+        return out
+
+    def compare(self):
+        """The same dataset, the same chunks, types and fill values; what C wrote."""
+        c, python = self.by_c(), self.by_python()
+        xr.testing.assert_identical(open_(c).load(), open_(python).load())
+        one, other = zarr.open_group(c, mode="r"), zarr.open_group(python, mode="r")
+        assert sorted(one.array_keys()) == sorted(other.array_keys())
+        for name, array in one.arrays():
+            twin = other[name]
+            assert (array.dtype, array.chunks, array.shards, array.metadata.dimension_names) == \
+                (twin.dtype, twin.chunks, twin.shards, twin.metadata.dimension_names), name
+            assert np.array_equal(array.fill_value, twin.fill_value, equal_nan=array.dtype.kind == "f"), name
+            assert array[...].tobytes() == twin[...].tobytes() or array.dtype.kind in "TO", name
+        return open_(c).load()
+
+
+@pytest.fixture
+def case(program, store, tmp_path):
+    return lambda view, **options: Case(program, store, tmp_path, view, **options)
+
+
+OVERLAPPING = view_of(GRID, variables=["t"], order={"shuffle": "global"})
+
+
+def noise(name):
+    """A model whose windows differ where they overlap."""
+    return lambda batch: batch[name].numpy() + batch.index.reshape(-1, *(1,) * (batch[name].ndim - 1)).astype("f4")
+
+
+@pytest.mark.parametrize("overlap", ["trim", "mean", "cosine", "last"])
+def test_overlapping_windows(case, overlap):
+    case(OVERLAPPING, predict=noise("t"), overlap=overlap, chunks={"time": 2, "lat": 9}).compare()
+
+
+def test_the_input_comes_back(case, truth):
+    """Against the store itself, not against another writer."""
+    written = case(OVERLAPPING, overlap="trim").compare()
+    region = {"lat": slice(0, written.lat.size)}
+    xr.testing.assert_identical(written, truth[["t"]].isel(region).assign_attrs({}))
+
+
+def test_means_are_those_of_numpy(case, truth):
+    made = case(view_of({"time": 1, "lat": {"size": 10, "stride": 4}}, variables=["p"]), predict=noise("p"), overlap="mean")
+    written = made.compare()
+    total, count = np.zeros((T, Y, X)), np.zeros((T, Y, X))
+    for batch in made.data:
+        for i, (at, lat) in enumerate(batch._labels.starts):
+            total[at, lat:lat + 10] += made.predict(batch)[i, 0]
+            count[at, lat:lat + 10] += 1
+    with np.errstate(invalid="ignore"):
+        assert np.array_equal(written.p.values, (total / count).astype("f4"), equal_nan=True)
+
+
+def test_steps_ahead_lie_where_they_are_for(case, truth):
+    view = view_of({"time": {"size": 1, "stride": 3}},
+                   tensors={"x": {"variables": ["p"]}, "y": {"variables": ["t", "p"], "offsets": {"time": [1, 2]}, "stack": "channel"}},
+                   dtype="float32")
+    written = case(view, tensor="y").compare()
+    starts = np.arange(0, T - 2, 3)
+    for ahead in (1, 2):
+        assert np.array_equal(written.t.values[starts + ahead], truth.t.values[starts + ahead])
+    assert np.isnan(written.t.values[starts]).all()
+
+
+def test_leads_have_a_dimension(case, truth):
+    view = view_of({"time": 1}, tensors={"x": {"variables": ["p"]}, "y": {"variables": ["p"], "offsets": {"time": ["6h", "12h"]}}})
+    written = case(view, tensor="y", name="forecast", time="lead").compare()
+    assert written.forecast.dims == ("init_time", "lead_time", "lat", "lon")
+    assert np.array_equal(written.forecast.values[:, 1], truth.p.values[2:])
+
+
+def test_one_number_for_each_window(case, truth):
+    view = view_of({"time": 2, "lat": {"size": 8}}, variables=["t"])
+    written = case(view, predict=lambda batch: batch["t"].numpy().mean(axis=(1, 2, 3, 4), dtype="f8"), reduce="window", name="score",
+                   dtype="float64").compare()
+    assert written.score.dims == ("time", "lat")
+    assert np.array_equal(written.lat.values, truth.lat.values[:24:8])
+
+
+def test_classes_shards_and_codecs(case):
+    case(view_of({"time": 1, "lat": {"size": 8, "stride": 6, "edge": "pad"}, "lon": {"size": 16, "stride": 9, "wrap": True}},
+                 variables=["kind"]),
+         overlap="trim", chunks={"time": 1, "lat": 13, "lon": 9}, shards={"time": 4, "lat": -1, "lon": 36}, codec="blosc:zstd:5").compare()
+
+
+def test_windows_that_end_early(case, truth):
+    written = case(view_of({"time": 1, "lat": {"size": 8, "edge": "partial"}}, variables=["p"], batch={"size": 1}), codec="gzip:3").compare()
+    assert np.array_equal(written.p.values, truth.p.values)
+
+
+def test_normalization_is_undone(case, truth):
+    view = view_of({"time": 1, "lat": 13}, variables=["t", "p"], normalize={
+        "method": "zscore", "statistics": {"t": {"mean": [280, 285], "std": [9, 10], "dims": ["level"]}, "p": {"mean": 1e5, "std": 100}}})
+    written = case(view, tensor="t", denormalize=True, name={"t": "temperature"}).compare()
+    assert written.temperature.attrs["units"] == "K"
+    np.testing.assert_allclose(written.temperature.values, truth.t.values, rtol=1e-6)
+
+
+def test_normalized_values_say_so(case):
+    view = view_of({"time": 1}, variables=["t"],
+                   normalize={"method": "minmax", "statistics": {"t": {"min": 200, "max": 300}}})
+    assert case(view).compare().t.attrs["original_units"] == "K"
+
+
+# Ranks, and processes that are killed.
+
+OPTIONS = {"overlap": "cosine", "chunks": {"time": 2, "lat": 9, "lon": 36}}
+
+
+def test_ranks_write_what_one_does(case):
+    one = case(OVERLAPPING, predict=noise("t"), **OPTIONS)
+    alone = files(one.by_c())
+    out = one.folder / "ranks"
+    ranks = [subprocess.Popen(one.arguments(out, rank=rank, world=3, memory=memory), stdout=subprocess.PIPE, text=True)
+             for rank, memory in enumerate((1 << 30, 20_000, 1))]
+    said = [rank.communicate(timeout=120)[0].splitlines() for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0, 0]
+    batches = -(-len(one.values) // 5)
+    assert sum(int(lines[0].split()[0]) for lines in said) == batches
+    assert files(out) == alone
+
+
+@pytest.mark.parametrize("after", [0, 1, 17, 30])
+def test_a_killed_program_continues(case, after):
+    one = case(OVERLAPPING, predict=noise("t"), **OPTIONS)
+    alone = files(one.by_c())
+    out = one.folder / "killed"
+    assert one.run(out, kill=after, memory=20_000).returncode == -signal.SIGKILL
+    assert not (out / "zarr.json").exists()
+    again = one.run(out)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert files(out) == alone
+    assert one.run(out).stdout.splitlines() == ["0 batches", "0 missing, finished 1"]
+
+
+def test_a_rank_that_lacks_samples_says_how_many(case):
+    one = case(OVERLAPPING, **OPTIONS)
+    assert one.run(one.folder / "o", rank=0, world=2).stdout.splitlines()[-1].endswith("finished 0")
+    assert one.run(one.folder / "o", rank=1, world=2, kill=3).returncode == -signal.SIGKILL
+    rank = one.run(one.folder / "o", rank=1, world=2)
+    assert (rank.returncode, rank.stderr) == (0, "")
+    assert (one.folder / "o/zarr.json").exists()
+
+
+# Refusals.
+
+@pytest.mark.parametrize("change, why", [
+    ({"overlap": "error"}, "windows overlap along 'lat': pass overlap="),
+    ({"overlap": "soft"}, "soft"),
+    ({"time": "later"}, 'time="later" is unknown: pass "valid" or "lead"'),
+    ({"reduce": "all"}, 'reduce="all" is unknown'),
+    ({"dtype": "float33"}, "float33"),
+    ({"chunks": "depth=3"}, "depth"),
+    ({"codec": "zip"}, "'zip' is no codec"),
+    ({"tensor": "z"}, "the view has no tensor 'z'; it has t"),
+    ({"rank": 3, "world": 2}, "rank 3 is not below world 2"),
+    ({"rank": -1}, "rank is -1"),
+    ({"store_option": "--nothing"}, "store_options: "),
+    ({"from": "float64", "dtype": "int16"}, "int16"),
+])
+def test_wrong_options_are_refused(case, change, why):
+    one = case(OVERLAPPING, **OPTIONS)
+    done = one.run(one.folder / "o", **change)
+    assert done.returncode == 1
+    assert why in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_an_output_of_another_run_is_refused(case):
+    one = case(OVERLAPPING, **OPTIONS)
+    assert one.run(one.folder / "o", kill=3).returncode == -signal.SIGKILL
+    assert 'its "overlap" differs' in one.run(one.folder / "o", overlap="mean").stderr
+    assert "lies in the store that is read" in one.run(one.store / "out").stderr

@@ -1,0 +1,183 @@
+#include "tools/writer/prediction_output.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "engine/base/log.h"
+#include "engine/base/strings.h"
+#include "engine/pipeline/engine.h"
+#include "tools/cli/samples.h"
+
+namespace batchfs {
+
+namespace {
+
+Error invalid(std::string why) { return Error(ErrorCode::invalid_argument, std::move(why)); }
+
+StoreOptions store_options_of(const OutputRequest& request) {
+  StoreOptions options;
+  CLI::App app;
+  app.set_help_flag();
+  add_store_options(app, options);
+  add_other_stores(app, options);
+  std::vector<std::string> words{"--", request.store};
+  words.insert(words.begin(), request.store_options.begin(), request.store_options.end());
+  std::reverse(words.begin(), words.end());  // CLI11 takes the first from the end
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    throw invalid(fmt::format("store_options: {}", error.what()));
+  }
+  return options;
+}
+
+OpenedView open(const OutputRequest& request, const StoreOptions& options) {
+  const std::size_t first = request.view.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || request.view[first] != '{')
+    return open_view(options, request.view, {.part = request.part});
+  const StandardInput text{request.view, std::filesystem::current_path(), {}, "the view"};
+  return open_view(options, "-", {.part = request.part}, text);
+}
+
+/// The view with its samples: a scan looks for missing values where they are skipped.
+std::shared_ptr<const View> with_samples(const OpenedView& opened, const StoreOptions& options) {
+  if (!opened.view->needs_scan()) return opened.view;
+  Log log;
+  Engine engine({.threads = options.threads,
+                 .memory = opened.opened.budget,
+                 .prefetch = false,
+                 .store = opened.opened.store,
+                 .held = opened.opened.held_memory()},
+                log);
+  for (const auto& store : opened.opened.stores()) engine.add_store(store);
+  return find_samples(opened.view, opened.opened, options, engine, log);
+}
+
+std::filesystem::path real_path(std::string text) {
+  if (text.starts_with("file://")) text.erase(0, 7);
+  std::error_code failed;
+  std::filesystem::path path = std::filesystem::weakly_canonical(text, failed);
+  if (failed) path = std::filesystem::absolute(text, failed).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+bool holds(const std::filesystem::path& outer, const std::filesystem::path& inner) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+/// Throws for an output in a store that is read, or around it.
+void check_apart(const std::string& output, const StoreOptions& options) {
+  std::vector<std::string> stores{options.store};
+  for (const StoreOptions::Named& other : options.others) stores.push_back(other.url);
+  for (const std::string& store : stores) {
+    if (store.find("://") != std::string::npos && !store.starts_with("file://")) continue;
+    const std::filesystem::path one = real_path(output), other = real_path(store);
+    if (holds(one, other) || holds(other, one))
+      throw invalid(fmt::format("the output '{}' lies in the store that is read, or around it; "
+                                "name a place beside it",
+                                output));
+  }
+}
+
+OutputRequest checked(OutputRequest request) {
+  if (request.writing.world < 1 || request.writing.rank < 0 ||
+      request.writing.rank >= request.writing.world)
+    throw invalid(fmt::format("rank {} is not below world {}", request.writing.rank,
+                              request.writing.world));
+  if (request.description.epoch < 0)
+    throw invalid(fmt::format("there is no epoch {}; the first is 0", request.description.epoch));
+  return request;
+}
+
+}  // namespace
+
+PredictionOutput::PredictionOutput(const OutputRequest& request)
+    : epoch_number_(checked(request).description.epoch),
+      rank_(request.writing.rank),
+      world_(request.writing.world),
+      reduces_(request.description.reduce) {
+  const StoreOptions options = store_options_of(request);
+  check_apart(request.writing.output, options);
+  opened_ = open(request, options);
+  view_ = with_samples(opened_, options);
+  PredictionDescription description = describe_predictions(*view_, request.description);
+  epoch_ = std::move(description.epoch);
+  bool partial = false;
+  for (const PredictedArray& array : description.arrays) {
+    for (std::uint32_t t = 0; t < view_->tensors().size(); ++t)
+      if (view_->tensors()[t].name == array.tensor) tensors_.emplace(array.tensor, t);
+    for (const PredictedAxis& axis : array.axes) partial = partial || axis.partial;
+  }
+  if (partial) {
+    batch_of_.resize(epoch_.samples.size());
+    for (std::size_t i = 0; i < epoch_.rows.size(); ++i)
+      batch_of_[epoch_.rows[i]] = epoch_.batches[i];
+  }
+  writer_ = std::make_unique<PredictionWriter>(std::move(description.arrays), epoch_.samples,
+                                               request.writing);
+}
+
+Dims PredictionOutput::shape_of(std::uint32_t tensor,
+                                std::span<const std::int64_t> samples) const {
+  Dims shape{static_cast<std::int64_t>(samples.size())};
+  if (reduces_) return shape;
+  Dims full = view_->tensors()[tensor].shape;
+  if (!batch_of_.empty() && !samples.empty()) {
+    const auto& numbers = epoch_.samples.numbers;
+    const auto row = std::lower_bound(numbers.begin(), numbers.end(), samples[0]);
+    if (row != numbers.end() && *row == samples[0])  // else the writer says so
+      full = view_->shapes(batch_of_[static_cast<std::size_t>(row - numbers.begin())])[tensor];
+  }
+  for (std::size_t d = 1; d < full.size(); ++d) shape.push_back(full[d]);
+  return shape;
+}
+
+void PredictionOutput::write(const std::string& tensor, std::span<const std::int64_t> samples,
+                             const void* values, const DataType& type,
+                             const std::int64_t* strides) {
+  std::vector<std::string> known;
+  for (const auto& [name, number] : tensors_) known.push_back(name);
+  if (tensor.empty() && known.size() > 1)
+    throw invalid(fmt::format("predictions of several tensors are passed by name: {}",
+                              join(known, ", ")));
+  const auto found = tensor.empty() ? tensors_.begin() : tensors_.find(tensor);
+  if (found == tensors_.end())
+    throw invalid(fmt::format("the output has nothing for the tensor '{}'; it has {}", tensor,
+                              join(known, ", ")));
+  const Dims shape = shape_of(found->second, samples);
+  const Dims steps = strides == nullptr ? c_strides(shape, type.itemsize)
+                                        : Dims(std::span(strides, shape.size()));
+  writer_->write(found->first, samples,
+                 {static_cast<const std::byte*>(values), type, shape, steps});
+}
+
+std::vector<std::int64_t> PredictionOutput::remaining() const {
+  if (writer_->finished()) return {};
+  std::vector<std::int64_t> batches = batches_to_do(epoch_, writer_->done());
+  std::erase_if(batches, [&](std::int64_t batch) { return batch % world_ != rank_; });
+  return batches;
+}
+
+std::vector<std::int64_t> PredictionOutput::batch_samples(std::int64_t batch) const {
+  const auto [first, last] = std::equal_range(epoch_.batches.begin(), epoch_.batches.end(), batch);
+  if (first == last)
+    throw invalid(fmt::format("the view has no batch {} in epoch {}; it has {}", batch,
+                              epoch_number_,
+                              epoch_.batches.empty() ? 0 : epoch_.batches.back() + 1));
+  std::vector<std::int64_t> samples;
+  for (auto i = first - epoch_.batches.begin(); i < last - epoch_.batches.begin(); ++i)
+    samples.push_back(epoch_.samples.numbers[epoch_.rows[static_cast<std::size_t>(i)]]);
+  return samples;
+}
+
+std::uint64_t PredictionOutput::missing() const { return writer_->missing(); }
+
+bool PredictionOutput::finished() const { return writer_->finished(); }
+
+void PredictionOutput::close() { writer_->close(); }
+
+}  // namespace batchfs
