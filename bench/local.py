@@ -68,7 +68,7 @@ def per_codec(arguments, codec):
     data.warm(store)
     whole = {"store": store, "variables": VARIABLES, "passes": EPOCHS}
     view = {"store": store, "view": SINGLE, "count": steps // SINGLE["batch"]["size"], "epochs": EPOCHS, "by_tensor": True}
-    read_all = chosen([
+    read_all = [
         Contender("batchfs-values", "peers.batchfs:read_values", whole),
         Contender("batchfs-view", "peers.batchfs:batches", view),
         Contender("batchfs-library", "peers.handoff:batches", view),
@@ -76,14 +76,16 @@ def per_codec(arguments, codec):
         Contender("zarr", "peers.zarr_python:read_all", whole),
         Contender("zarr-fused", "peers.zarr_python:read_all", {**whole, "pipeline": "fused"}),
         Contender("tensorstore", "peers.tensor_store:read_all", whole),
-    ], arguments.peers)
+    ]
     pairs = {"store": store, "view": PAIRS, "count": steps // (BATCH * PAIR), "epochs": EPOCHS}
-    in_order = chosen([
+    in_order = [
         Contender("batches-mmap", "peers.batchfs:batches", pairs),
         Contender("batches-read", "peers.batchfs:batches", {**pairs, "how": "read"}),
         Contender("batches-library", "peers.handoff:batches", pairs),
-    ], arguments.peers)
-    read_all, good = verified(read_all)
+    ]
+    running = chosen(read_all + in_order, arguments.peers)
+    read_all, good = verified([one for one in read_all if one in running])
+    in_order = [one for one in in_order if one in running]
     in_order, good_too = verified(in_order, pairs_expected(store, steps // (BATCH * PAIR))) if in_order else ([], True)
     bounds, runs = [], {}
     for _ in range(arguments.rounds):

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/write/region_boxes.h"
-
 namespace batchfs {
 
 namespace {
@@ -155,8 +153,6 @@ void AxisWindows::set_step(std::int64_t step) {
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   }
 }
-
-std::int64_t AxisWindows::objects() const { return ceil_div(axis_.length, step_); }
 
 std::size_t AxisWindows::index_of(std::int64_t start) const {
   if (axis_.window < 0) return 0;

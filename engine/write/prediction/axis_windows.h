@@ -45,8 +45,6 @@ class AxisWindows {
   /// Positions of an object. At first the whole axis.
   void set_step(std::int64_t step);
   std::int64_t step() const { return step_; }
-  /// Objects along the axis.
-  std::int64_t objects() const;
 
   /// Of a sample whose window begins at `start`, in the order of its values.
   std::vector<AxisPiece> pieces(std::int64_t start) const;
@@ -75,9 +73,9 @@ class AxisWindows {
   const std::vector<std::int64_t> starts_;
   Sharing sharing_ = Sharing::none;
   std::int64_t step_ = 1;
-  std::vector<Cut> cuts_;                       // by start; empty: windows are whole
-  std::vector<std::vector<double>> weights_;    // each kind once
-  std::vector<std::size_t> weights_of_;         // by start
+  std::vector<Cut> cuts_;                              // by start; empty: windows are whole
+  std::vector<std::vector<double>> weights_;           // each kind once
+  std::vector<std::size_t> weights_of_;                // by start
   std::vector<std::vector<std::int64_t>> objects_of_;  // by start
 };
 

@@ -127,14 +127,14 @@ Placement::Placement(PredictedArray array, const PredictionSamples& samples,
   chunks_ = prediction_chunks(array_, options);
   double count = 1;
   for (std::size_t d = 0; d < axes_.size(); ++d) {
-    axes_[d].set_step(chunks_.object[d]);
-    grid_.push_back(axes_[d].objects());
+    grid_.push_back(ceil_div(axes_[d].length(), chunks_.object[d]));
     count *= static_cast<double>(grid_.back());
   }
   if (count > static_cast<double>(kMaxObjects))
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' would have {:.0f} chunks; pass larger ones with chunks=", name(),
-                            count));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' would have {:.0f} chunks; pass larger ones with chunks=", name(), count));
+  for (std::size_t d = 0; d < axes_.size(); ++d) axes_[d].set_step(chunks_.object[d]);
   expected_.resize(static_cast<std::size_t>(element_count(grid_)));
   for (std::size_t row = 0; row < samples.size(); ++row)
     each_object(samples.starts.data() + row * samples.dims.size(),
@@ -145,8 +145,9 @@ void Placement::check_sharing(const PredictionSamples& samples, Overlap overlap)
   std::string collides, overlaps;
   for (std::size_t w = samples.dims.size(); w-- > 0;) {
     const int dim = static_cast<int>(w);
-    const bool has_axis = std::any_of(array_.axes.begin(), array_.axes.end(),
-                                      [&](const PredictedAxis& axis) { return axis.window == dim; });
+    const bool has_axis =
+        std::any_of(array_.axes.begin(), array_.axes.end(),
+                    [&](const PredictedAxis& axis) { return axis.window == dim; });
     if (!has_axis && distinct_starts(samples, dim).size() > 1) collides = samples.dims[w];
   }
   for (const AxisWindows& axis : axes_) {

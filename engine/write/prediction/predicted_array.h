@@ -26,7 +26,9 @@ struct CoordinateLabels {
   std::vector<std::string> strings;  // of Kind::variable_string: UTF-8
   Json attributes = Json::object();  // as stored
 
-  std::size_t size() const { return type.is_variable() ? strings.size() : values.size() / type.itemsize; }
+  std::size_t size() const {
+    return type.is_variable() ? strings.size() : values.size() / type.itemsize;
+  }
 };
 
 struct PredictedAxis {
@@ -60,14 +62,14 @@ struct PredictedAxis {
 
 /// A variable's channels in a stacked tensor.
 struct StackSlice {
-  int dimension = 1;                  // of the tensor, samples being 0
-  std::int64_t first = 0, last = 0;   // channels, the last one excluded
-  Dims lengths;                       // of the joined dimensions that they are made of; {}: one
+  int dimension = 1;                 // of the tensor, samples being 0
+  std::int64_t first = 0, last = 0;  // channels, the last one excluded
+  Dims lengths;                      // of the joined dimensions that they are made of; {}: one
 };
 
 /// Undoes a normalization: value * multiply + add, in double for double and whole numbers, in float
-/// for other types, with a rounding each. Immutable, thread-safe. Numbers are made for one sample at
-/// a time: with windows in space, those of all samples would be larger than the output.
+/// for other types, with a rounding each. Immutable, thread-safe. Numbers are made for one sample
+/// at a time: with windows in space, those of all samples would be larger than the output.
 class PredictedScale {
  public:
   virtual ~PredictedScale() = default;
@@ -86,8 +88,8 @@ class PredictedScale {
 };
 
 struct PredictedArray {
-  std::string name;    // of the array: a name without "/"
-  std::string tensor;  // whose values it gets
+  std::string name;                 // of the array: a name without "/"
+  std::string tensor;               // whose values it gets
   std::vector<PredictedAxis> axes;  // as stored
   /// For each axis the dimension of a sample's values that moves along it: those of `stack.lengths`
   /// come first, then the tensor's own without samples and the stacked one. -1: none; the sample

@@ -18,8 +18,8 @@ namespace {
 Json list(const Dims& dims) { return Json(std::vector<std::int64_t>(dims.begin(), dims.end())); }
 
 /// A description for make_output_array(), which sets chunks and codecs.
-ArrayMetadata described(const std::string& name, const Dims& shape, const DataType& type,
-                        Json fill, const std::vector<std::string>& dims, const Json& attributes) {
+ArrayMetadata described(const std::string& name, const Dims& shape, const DataType& type, Json fill,
+                        const std::vector<std::string>& dims, const Json& attributes) {
   Dims chunk = shape;
   for (std::int64_t& length : chunk) length = std::max<std::int64_t>(1, length);
   const Json first = type.is_variable()
@@ -46,13 +46,14 @@ OutputArray array_of(const Placement& placement, const Compression& compression)
   if (!attributes.is_object()) attributes = Json::object();
   attributes.erase("_FillValue");
   // xarray masks what this names: elements that no sample has.
-  if (type.kind == Kind::floating) attributes["_FillValue"] = fill_attribute(type, placement.fill());
+  if (type.kind == Kind::floating)
+    attributes["_FillValue"] = fill_attribute(type, placement.fill());
   std::vector<std::string> dims;
   for (const PredictedAxis& axis : placement.array().axes) dims.push_back(axis.name);
-  OutputArray made = make_output_array(
-      described(placement.name(), placement.shape(), type, v3_fill_value(type, placement.fill()),
-                dims, attributes),
-      placement.name(), 3, placement.chunks(), compression);
+  OutputArray made =
+      make_output_array(described(placement.name(), placement.shape(), type,
+                                  v3_fill_value(type, placement.fill()), dims, attributes),
+                        placement.name(), 3, placement.chunks(), compression);
   made.writes_fill = true;  // an object that is there is done
   return made;
 }
@@ -101,23 +102,21 @@ PredictionDocuments::PredictionDocuments(const std::vector<Placement>& placement
 
 void PredictionDocuments::add_coordinate(const PredictedArray& array, const PredictedAxis& axis) {
   const auto [length, is_new] = lengths_.try_emplace(axis.name, axis.length);
-  const auto found = std::find_if(coordinates_.begin(), coordinates_.end(), [&](const auto& one) {
-    return one.array.path == axis.name;
-  });
+  const auto found = std::find_if(coordinates_.begin(), coordinates_.end(),
+                                  [&](const auto& one) { return one.array.path == axis.name; });
   const bool is_known = found != coordinates_.end();
-  const bool differs = length->second != axis.length ||
-                       (is_known && axis.labels != nullptr && !same_labels(*found->labels, *axis.labels));
+  const bool differs =
+      length->second != axis.length ||
+      (is_known && axis.labels != nullptr && !same_labels(*found->labels, *axis.labels));
   if (differs)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("'{}' has other positions along '{}' than the arrays before it: create "
                             "an output for each of the tensors",
                             array.name, axis.name));
-  const bool is_array = std::any_of(arrays_.begin(), arrays_.end(), [&](const OutputArray& one) {
-    return one.path == axis.name;
-  });
+  const bool is_array = std::any_of(arrays_.begin(), arrays_.end(),
+                                    [&](const OutputArray& one) { return one.path == axis.name; });
   if (axis.labels == nullptr || is_known || is_array) return;
-  if (axis.name.empty() || axis.name.find('/') != std::string::npos ||
-      axis.name.starts_with("."))
+  if (axis.name.empty() || axis.name.find('/') != std::string::npos || axis.name.starts_with("."))
     return;  // no name of an array
   const CoordinateLabels& labels = *axis.labels;
   const Dims shape{axis.length};
@@ -168,8 +167,7 @@ void PredictionDocuments::put_coordinate(const Coordinate& coordinate, OutputSto
     return;
   }
   const std::string bytes = vlen_bytes(labels.strings);
-  const Buffer encoded =
-      compress(coordinate.array.compression, 1, std::as_bytes(std::span(bytes)));
+  const Buffer encoded = compress(coordinate.array.compression, 1, std::as_bytes(std::span(bytes)));
   const std::span<const std::byte> part = encoded.span();
   output.put(join_path(coordinate.array.path, "c/0"), {&part, 1});
 }

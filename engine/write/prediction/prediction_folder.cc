@@ -20,8 +20,8 @@ namespace batchfs {
 namespace {
 
 Error reading_failed(int error, const std::string& path) {
-  const ErrorCode code = error == EACCES || error == EPERM ? ErrorCode::access_denied
-                                                           : ErrorCode::io;
+  const ErrorCode code =
+      error == EACCES || error == EPERM ? ErrorCode::access_denied : ErrorCode::io;
   return Error(code, fmt::format("reading failed: {}", describe_system_error(error)), path);
 }
 
@@ -103,8 +103,8 @@ std::optional<PredictionFolder::FirstLine> PredictionFolder::first_line(
   while (line.text.size() <= max_bytes) {
     const std::size_t before = line.text.size();
     line.text.resize(before + kBlockBytes);
-    const ssize_t got = ::pread(file.get(), line.text.data() + before, kBlockBytes,
-                                static_cast<off_t>(before));
+    const ssize_t got =
+        ::pread(file.get(), line.text.data() + before, kBlockBytes, static_cast<off_t>(before));
     if (got < 0 && errno != EINTR) throw reading_failed(errno, place);
     line.text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(0, got)));
     if (const std::size_t end = line.text.find('\n', before); end != std::string::npos) {

@@ -15,11 +15,10 @@ namespace batchfs {
 namespace {
 
 void check(const PredictionSamples& samples) {
-  const bool fits =
-      samples.starts.size() == samples.numbers.size() * samples.dims.size() &&
-      samples.dims.size() <= kMaxDims &&
-      std::adjacent_find(samples.numbers.begin(), samples.numbers.end(), std::greater_equal()) ==
-          samples.numbers.end();
+  const bool fits = samples.starts.size() == samples.numbers.size() * samples.dims.size() &&
+                    samples.dims.size() <= kMaxDims &&
+                    std::adjacent_find(samples.numbers.begin(), samples.numbers.end(),
+                                       std::greater_equal()) == samples.numbers.end();
   if (!fits)
     throw Error(ErrorCode::invalid_argument,
                 "the samples are not ascending, or have other starts than dimensions");
@@ -186,8 +185,8 @@ bool PredictionObjects::add(const ObjectKey& key, const ObjectSamples& samples) 
     if (!samples.empty()) parts_->put(name, key.number, samples);
     return false;
   }
-  ObjectSamples found = parts_->read(name, key.number,
-                                     [&](std::int64_t sample) { return bytes_in(key, sample); });
+  ObjectSamples found =
+      parts_->read(name, key.number, [&](std::int64_t sample) { return bytes_in(key, sample); });
   for (const auto& [sample, values] : samples) {
     Buffer copy(values.size());
     std::copy(values.span().begin(), values.span().end(), copy.data());

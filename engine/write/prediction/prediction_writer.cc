@@ -50,9 +50,8 @@ auto explained(Work&& work) {
 Overlap parse_overlap(const std::string& text) {
   const auto found = std::find(kOverlaps.begin(), kOverlaps.end(), text);
   if (found == kOverlaps.end())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("overlap='{}' is unknown: pass one of {}", text,
-                            fmt::join(kOverlaps, ", ")));
+    throw Error(ErrorCode::invalid_argument, fmt::format("overlap='{}' is unknown: pass one of {}",
+                                                         text, fmt::join(kOverlaps, ", ")));
   return static_cast<Overlap>(found - kOverlaps.begin());
 }
 
@@ -155,8 +154,7 @@ class PredictionWriter::State {
 
   [[noreturn]] void refuse_tensor(const std::string& tensor) const {
     std::set<std::string> known;
-    for (const Placement& placement : objects_.placements())
-      known.insert(placement.array().tensor);
+    for (const Placement& placement : objects_.placements()) known.insert(placement.array().tensor);
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the output has nothing for the tensor '{}'; it has {}", tensor,
                             fmt::join(known, ", ")));

@@ -45,19 +45,20 @@ void take_nearest(const std::vector<PlacedBox>& boxes, const Dims& region, std::
   for (const auto& [box, values] : boxes) {
     const std::size_t last = region.size() - 1;
     const double* const along = box.weights[last];
-    for_each_row(box, region, [&, from = values](std::int64_t to, std::int64_t row, const Dims& at) {
-      double outer = 0;
-      for (std::size_t d = 0; d < last; ++d)
-        if (box.weights[d] != nullptr) outer += box.weights[d][at[d]];
-      for (std::int64_t x = 0; x < box.shape.back(); ++x) {
-        const double distance = along == nullptr ? outer : outer + along[x];
-        double& smallest = best[static_cast<std::size_t>(to + x)];
-        if (distance >= smallest) continue;
-        smallest = distance;
-        std::memcpy(out + static_cast<std::size_t>(to + x) * itemsize,
-                    from + static_cast<std::size_t>(row + x) * itemsize, itemsize);
-      }
-    });
+    for_each_row(box, region,
+                 [&, from = values](std::int64_t to, std::int64_t row, const Dims& at) {
+                   double outer = 0;
+                   for (std::size_t d = 0; d < last; ++d)
+                     if (box.weights[d] != nullptr) outer += box.weights[d][at[d]];
+                   for (std::int64_t x = 0; x < box.shape.back(); ++x) {
+                     const double distance = along == nullptr ? outer : outer + along[x];
+                     double& smallest = best[static_cast<std::size_t>(to + x)];
+                     if (distance >= smallest) continue;
+                     smallest = distance;
+                     std::memcpy(out + static_cast<std::size_t>(to + x) * itemsize,
+                                 from + static_cast<std::size_t>(row + x) * itemsize, itemsize);
+                   }
+                 });
   }
 }
 
@@ -65,13 +66,12 @@ template <class T>
 void blend_boxes(const std::vector<PlacedBox>& boxes, const Dims& region, std::byte* out) {
   std::vector<WeightedBox<T>> weighted;
   for (const auto& [box, values] : boxes)
-    weighted.push_back(
-        {{box.target, box.shape}, reinterpret_cast<const T*>(values), box.weights});
+    weighted.push_back({{box.target, box.shape}, reinterpret_cast<const T*>(values), box.weights});
   blend<T>(weighted, region, std::numeric_limits<T>::quiet_NaN(), reinterpret_cast<T*>(out));
 }
 
-void cast_all(const DataType& from, const DataType& to, const std::byte* source,
-              std::int64_t count, std::byte* result) {
+void cast_all(const DataType& from, const DataType& to, const std::byte* source, std::int64_t count,
+              std::byte* result) {
   cast_row(from, to, false)(count, source, from.itemsize, {}, result);
 }
 

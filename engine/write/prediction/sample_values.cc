@@ -55,8 +55,8 @@ void SampleValues::check_shape(std::size_t samples) const {
   const PredictedArray& array = placement_.array();
   Dims expected{static_cast<std::int64_t>(samples)};
   for (const std::int64_t length : array.tensor_shape) expected.push_back(length);
-  bool fits = values_.shape.size() == expected.size() && values_.strides.size() == expected.size() &&
-              values_.shape[0] == expected[0];
+  bool fits = values_.shape.size() == expected.size() &&
+              values_.strides.size() == expected.size() && values_.shape[0] == expected[0];
   // Only where windows at the edge are shorter may the values be.
   std::vector<bool> is_partial(expected.size());
   std::vector<std::size_t> own;  // the tensor's dimension, by its number in `order`
@@ -79,10 +79,9 @@ void SampleValues::check_shape(std::size_t samples) const {
 void SampleValues::check_type() const {
   const PredictedArray& array = placement_.array();
   const bool becomes_float = array.scale != nullptr;
-  const DataType from = becomes_float && !values_.type.is_float() &&
-                                can_cast(values_.type, float64())
-                            ? float64()
-                            : values_.type;
+  const DataType from =
+      becomes_float && !values_.type.is_float() && can_cast(values_.type, float64()) ? float64()
+                                                                                     : values_.type;
   if (!can_cast(from, array.type))
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the prediction for '{}' is of the type {}, and '{}' of {}: convert "
@@ -104,8 +103,7 @@ Buffer SampleValues::cut(const std::vector<SampleBox>& boxes, std::size_t sample
                          const Numbers& numbers) const {
   const auto elements = static_cast<std::size_t>(Placement::elements(boxes));
   Buffer result(elements * placement_.itemsize());
-  const std::byte* const from =
-      first_ + static_cast<std::int64_t>(sample) * values_.strides[0];
+  const std::byte* const from = first_ + static_cast<std::int64_t>(sample) * values_.strides[0];
   std::byte* to = result.data();
   for (const SampleBox& box : boxes) {
     for (std::size_t d = 0; d < box.shape.size(); ++d)
@@ -121,18 +119,17 @@ Buffer SampleValues::cut(const std::vector<SampleBox>& boxes, std::size_t sample
   return result;
 }
 
-void SampleValues::cut_box(const SampleBox& box, const std::byte* sample,
-                           const Numbers& numbers, std::byte* result) const {
+void SampleValues::cut_box(const SampleBox& box, const std::byte* sample, const Numbers& numbers,
+                           std::byte* result) const {
   const auto itemsize = static_cast<std::int64_t>(placement_.itemsize());
   const Dims strides = c_strides(box.shape, itemsize);
   for (std::size_t d = 0; d < box.shape.size(); ++d) sample += box.source[d] * strides_[d];
   if (placement_.array().scale == nullptr) {
     // Runs are contiguous in the result: it is packed.
-    for_each_run(box.shape, values_.type.itemsize, strides_, itemsize, strides,
-                 [&](std::int64_t count, std::int64_t from, std::int64_t from_stride,
-                     std::int64_t to, std::int64_t) {
-                   cast_(count, sample + from, from_stride, {}, result + to);
-                 });
+    for_each_run(
+        box.shape, values_.type.itemsize, strides_, itemsize, strides,
+        [&](std::int64_t count, std::int64_t from, std::int64_t from_stride, std::int64_t to,
+            std::int64_t) { cast_(count, sample + from, from_stride, {}, result + to); });
     return;
   }
   // Row by row: the numbers have strides of their own.
