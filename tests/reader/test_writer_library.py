@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -175,6 +176,18 @@ def test_normalized_values_say_so(case):
     view = view_of({"time": 1}, variables=["t"],
                    normalize={"method": "minmax", "statistics": {"t": {"min": 200, "max": 300}}})
     assert case(view).compare().t.attrs["original_units"] == "K"
+
+
+def test_the_program_of_the_guide(tmp_path):
+    page = (ROOT / "man/guide/predictions.md").read_text()
+    (tmp_path / "program.c").write_text(re.search(r":caption: write_predictions.c\n(.*?)```", page, re.S)[1])
+    subprocess.run(["cc", "-Wall", "-Werror", "-I", ROOT / "tools/writer", "-o", tmp_path / "program", tmp_path / "program.c", "-L", BUILD,
+                    "-lbatchfs_writer", f"-Wl,-rpath,{BUILD}"], check=True)
+    cells = ("time", "latitude", "longitude"), np.zeros((28, 32, 60), "f4")
+    xr.Dataset({"t2m": cells}).to_zarr(tmp_path / "week.zarr", consolidated=False)
+    done = subprocess.run([tmp_path / "program"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (re.search(r"\$ \./write_predictions\n(.*?)```", page, re.S)[1], "")
+    assert (open_(tmp_path / "constant.zarr").t2m.values == 280).all()
 
 
 # Ranks, and processes that are killed.
