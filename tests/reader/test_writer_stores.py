@@ -65,6 +65,13 @@ def test_leads_of_a_calendar_without_datetimes(case):
     ({"window": {"time": 1}, "variables": ["a"], "batch": {"size": 12}}, {}),
     ({"window": {"time": 1}, "tensors": {"t": {"variables": ["b", {"make": "difference", "of": ["a", "b"]}], "stack": "c"}}}, {"dtype": "float32"}),
     ({"window": {"time": {"size": 2, "stride": 1}}, "variables": ["holes"], "missing": {"nan": "skip"}}, {"overlap": "last"}),
+    ({"window": {"time": 1}, "tensors": {"t": {"variables": ["b", {"make": "difference", "of": ["a", "b"], "name": "d"}], "stack": "c"}},
+      "normalize": {"method": "minmax", "variables": ["b", "d"], "statistics": {"b": {"min": -4, "max": 4}, "d": {"min": -5.5, "max": 7}}}},
+     {"denormalize": True}),
+    ({"window": {"bin": {"size": 4, "stride": 3, "wrap": True}, "time": {"size": 2}}, "variables": ["a"], "select": {"lag": {"from": "#1", "to": "#3"}},
+      "normalize": {"method": "robust", "statistics": {"a": {"dims": ["lag", "bin"], **{
+          key: (shift + np.arange(12).reshape(2, 6) / 8).tolist() for key, shift in (("median", 0.3), ("p25", -1), ("p75", 1.1))}}}}},
+     {"denormalize": True, "overlap": "trim"}),
 ])
 def test_both_ways_write_the_same(case, view, options):
     case(view, predict=None if "wet" in str(view) else noise_of(view), **options).compare()
