@@ -184,8 +184,8 @@ DecodedViews open_decoded(const StoreOptions& store, const std::string& file,
   return result;
 }
 
-OpenedView open_view(const StoreOptions& store, const std::string& file,
-                     const ViewOptions& options, const std::optional<StandardInput>& input) {
+OpenedView open_view(const StoreOptions& store, const std::string& file, const ViewOptions& options,
+                     const std::optional<StandardInput>& input) {
   OpenedView result;
   result.opened = open_zarr(store);
   GroupDatasets datasets(result.opened);

@@ -5,9 +5,8 @@
  *   batchfs_writer_options options = {sizeof options};
  *   options.overlap = "cosine";
  *   batchfs_writer* writer;
- *   if (batchfs_writer_create("era5.zarr", "view.json", "predicted.zarr", &options, &writer, error))
- *     fail(error);
- *   for (each batch that batchfs_writer_remaining() names)
+ *   if (batchfs_writer_create("era5.zarr", "view.json", "predicted.zarr", &options, &writer,
+ * error)) fail(error); for (each batch that batchfs_writer_remaining() names)
  *     batchfs_writer_write(writer, "y", samples, count, values, "float32", NULL, error);
  *   if (batchfs_writer_close(writer, error) != 0) fail(error);
  *   batchfs_writer_free(writer);
@@ -55,14 +54,14 @@ typedef struct batchfs_writer_options {
                                  (NULL) the view's only one, or "y", or all */
   const char* name;           /* of the array, where there is one; NULL: as the variable */
   const char* const* names;   /* pairs: a variable, and what its array is called; ended by NULL */
-  const char* overlap;        /* where windows overlap: "error" (NULL) refuses; "trim", "mean", "cosine",
-                                 "last" */
-  const char* time;   /* "valid" (NULL), or "lead": dimensions init_time and lead_time */
-  const char* reduce; /* "window": a prediction is one number for each sample; NULL */
-  const char* dtype;  /* of the arrays, as numpy names it; NULL: the tensor's */
-  const char* chunks; /* elements, "time=1,latitude=721"; -1: all. NULL: up to 4 MB */
-  const char* shards; /* the same, whole numbers of chunks; NULL: none */
-  const char* codec;  /* "zstd" (NULL), "zstd:9", "blosc", "gzip", "none" */
+  const char* overlap; /* where windows overlap: "error" (NULL) refuses; "trim", "mean", "cosine",
+                          "last" */
+  const char* time;    /* "valid" (NULL), or "lead": dimensions init_time and lead_time */
+  const char* reduce;  /* "window": a prediction is one number for each sample; NULL */
+  const char* dtype;   /* of the arrays, as numpy names it; NULL: the tensor's */
+  const char* chunks;  /* elements, "time=1,latitude=721"; -1: all. NULL: up to 4 MB */
+  const char* shards;  /* the same, whole numbers of chunks; NULL: none */
+  const char* codec;   /* "zstd" (NULL), "zstd:9", "blosc", "gzip", "none" */
   int32_t denormalize; /* not 0: undo the view's "normalize" */
   int32_t threads;     /* that encode; 0: up to 4 */
   uint64_t memory;     /* bytes of values that wait for the rest of their chunk; 0: 1 GiB */
@@ -77,9 +76,9 @@ typedef struct batchfs_writer_options {
 BATCHFS_WRITER_API const char* batchfs_writer_version(void);
 
 /* Begins an output, or continues it. `view` is the name of a view file, or the text of one, which
- * begins with '{'. `output` is a new folder, or one that the same call began. `options` may be NULL.
- * EINVAL for arguments that do not fit, for an output of another run, and for a rank that another
- * process writes. `*writer` is NULL after a failure. */
+ * begins with '{'. `output` is a new folder, or one that the same call began. `options` may be
+ * NULL. EINVAL for arguments that do not fit, for an output of another run, and for a rank that
+ * another process writes. `*writer` is NULL after a failure. */
 BATCHFS_WRITER_API int batchfs_writer_create(const char* store, const char* view,
                                              const char* output,
                                              const batchfs_writer_options* options,
@@ -90,16 +89,16 @@ BATCHFS_WRITER_API int batchfs_writer_create(const char* store, const char* view
  * samples first, or with reduce="window" of one number for each. `tensor` may be NULL where one is
  * predicted. `dtype` is numpy's name ("float32"), or "bfloat16". `strides` are bytes from one
  * element to the next along each dimension, samples first, of any sign; NULL: C order. `values` is
- * host memory, copied before the call returns. Waits while chunks wait to be encoded. Fails with what an
- * earlier call has failed with: errors of other threads come up here and at close. */
+ * host memory, copied before the call returns. Waits while chunks wait to be encoded. Fails with
+ * what an earlier call has failed with: errors of other threads come up here and at close. */
 BATCHFS_WRITER_API int batchfs_writer_write(batchfs_writer* writer, const char* tensor,
                                             const int64_t* samples, size_t count,
                                             const void* values, const char* dtype,
                                             const int64_t* strides, char* error);
 
 /* The numbers of this rank's batches (R, R + W, ...) with samples that the output lacks, ascending:
- * all of a new output. Sets `*count` to how many there are, and writes at most `capacity` of them to
- * `batches`, which may be NULL with a capacity of 0. */
+ * all of a new output. Sets `*count` to how many there are, and writes at most `capacity` of them
+ * to `batches`, which may be NULL with a capacity of 0. */
 BATCHFS_WRITER_API int batchfs_writer_remaining(batchfs_writer* writer, int64_t* batches,
                                                 size_t capacity, size_t* count, char* error);
 

@@ -173,8 +173,8 @@ int batchfs_writer_create(const char* store, const char* view, const char* outpu
   return guarded(error, [&] {
     if (writer == nullptr) throw invalid("a place for the writer is needed");
     *writer = nullptr;
-    *writer = std::make_unique<batchfs_writer>(request_of(store, view, output, known(options)))
-                  .release();
+    *writer =
+        std::make_unique<batchfs_writer>(request_of(store, view, output, known(options))).release();
   });
 }
 
@@ -212,7 +212,7 @@ int batchfs_writer_missing(batchfs_writer* writer, uint64_t* samples, char* erro
 int batchfs_writer_finished(batchfs_writer* writer) {
   int finished = 0;
   return guarded(nullptr, [&] { finished = output_of(writer).finished() ? 1 : 0; }) == 0 ? finished
-                                                                                        : 0;
+                                                                                         : 0;
 }
 
 int batchfs_writer_close(batchfs_writer* writer, char* error) {

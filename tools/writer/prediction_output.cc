@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
@@ -77,17 +77,18 @@ void check_apart(const std::string& output, const StoreOptions& options) {
     if (store.find("://") != std::string::npos && !store.starts_with("file://")) continue;
     const std::filesystem::path one = real_path(output), other = real_path(store);
     if (holds(one, other) || holds(other, one))
-      throw invalid(fmt::format("the output '{}' lies in the store that is read, or around it; "
-                                "name a place beside it",
-                                output));
+      throw invalid(
+          fmt::format("the output '{}' lies in the store that is read, or around it; "
+                      "name a place beside it",
+                      output));
   }
 }
 
 OutputRequest checked(OutputRequest request) {
   if (request.writing.world < 1 || request.writing.rank < 0 ||
       request.writing.rank >= request.writing.world)
-    throw invalid(fmt::format("rank {} is not below world {}", request.writing.rank,
-                              request.writing.world));
+    throw invalid(
+        fmt::format("rank {} is not below world {}", request.writing.rank, request.writing.world));
   if (request.description.epoch < 0)
     throw invalid(fmt::format("there is no epoch {}; the first is 0", request.description.epoch));
   return request;
@@ -121,8 +122,7 @@ PredictionOutput::PredictionOutput(const OutputRequest& request)
                                                request.writing);
 }
 
-Dims PredictionOutput::shape_of(std::uint32_t tensor,
-                                std::span<const std::int64_t> samples) const {
+Dims PredictionOutput::shape_of(std::uint32_t tensor, std::span<const std::int64_t> samples) const {
   Dims shape{static_cast<std::int64_t>(samples.size())};
   if (reduces_) return shape;
   Dims full = view_->tensors()[tensor].shape;
@@ -142,15 +142,15 @@ void PredictionOutput::write(const std::string& tensor, std::span<const std::int
   std::vector<std::string> known;
   for (const auto& [name, number] : tensors_) known.push_back(name);
   if (tensor.empty() && known.size() > 1)
-    throw invalid(fmt::format("predictions of several tensors are passed by name: {}",
-                              join(known, ", ")));
+    throw invalid(
+        fmt::format("predictions of several tensors are passed by name: {}", join(known, ", ")));
   const auto found = tensor.empty() ? tensors_.begin() : tensors_.find(tensor);
   if (found == tensors_.end())
     throw invalid(fmt::format("the output has nothing for the tensor '{}'; it has {}", tensor,
                               join(known, ", ")));
   const Dims shape = shape_of(found->second, samples);
-  const Dims steps = strides == nullptr ? c_strides(shape, type.itemsize)
-                                        : Dims(std::span(strides, shape.size()));
+  const Dims steps =
+      strides == nullptr ? c_strides(shape, type.itemsize) : Dims(std::span(strides, shape.size()));
   writer_->write(found->first, samples,
                  {static_cast<const std::byte*>(values), type, shape, steps});
 }

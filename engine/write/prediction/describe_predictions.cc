@@ -38,9 +38,9 @@ class Describer {
     for (const std::uint32_t tensor : chosen_tensors()) add_tensor(tensor);
     if (options_.name) {
       if (arrays_.size() != 1)
-        throw invalid(
-            fmt::format("the tensor has {} variables: pass name= with a name for each, {{'{}': ...}}",
-                        arrays_.size(), arrays_.front().name));
+        throw invalid(fmt::format(
+            "the tensor has {} variables: pass name= with a name for each, {{'{}': ...}}",
+            arrays_.size(), arrays_.front().name));
       arrays_.front().name = *options_.name;
     }
     for (const PredictedArray& array : arrays_) check_names(array);
@@ -56,16 +56,16 @@ class Describer {
       if (view_.tensors()[t].values == nullptr) all.push_back(t);
     }
     if (options_.tensors.empty()) {
-      const auto y = std::find_if(all.begin(), all.end(),
-                                  [&](std::uint32_t t) { return known[t] == "y"; });
+      const auto y =
+          std::find_if(all.begin(), all.end(), [&](std::uint32_t t) { return known[t] == "y"; });
       return all.size() == 1 || y == all.end() ? all : std::vector{*y};
     }
     std::vector<std::uint32_t> chosen;
     for (const std::string& name : options_.tensors) {
       const auto found = std::find(known.begin(), known.end(), name);
       if (found == known.end())
-        throw invalid(fmt::format("the view has no tensor '{}'; it has {}", name,
-                                  join(known, ", ")));
+        throw invalid(
+            fmt::format("the view has no tensor '{}'; it has {}", name, join(known, ", ")));
       const auto t = static_cast<std::uint32_t>(found - known.begin());
       if (view_.tensors()[t].values != nullptr)
         throw unsupported(fmt::format(
@@ -89,9 +89,10 @@ class Describer {
       PredictedArray array = make_array(tensor, entry, variable, channel);
       for (const PredictedArray& other : arrays_)
         if (other.name == array.name)
-          throw invalid(fmt::format("two tensors have values for '{}'; pass tensor= to name one of "
-                                    "them, or name=",
-                                    array.name));
+          throw invalid(
+              fmt::format("two tensors have values for '{}'; pass tensor= to name one of "
+                          "them, or name=",
+                          array.name));
       arrays_.push_back(std::move(array));
       if (options_.reduce) break;
     }
@@ -124,8 +125,7 @@ class Describer {
       array.stack = stack;
     }
     array.attributes = attributes_of(entry, stored_name);
-    if (options_.denormalize)
-      array.scale = scale_of(view_, tensor, stored_name, axes, samples_);
+    if (options_.denormalize) array.scale = scale_of(view_, tensor, stored_name, axes, samples_);
     name_units(array.attributes, is_normalized(view_, tensor, stored_name));
     for (DescribedAxis& axis : axes) {
       array.order.push_back(axis.order);
@@ -201,7 +201,7 @@ class Describer {
   }
 
   DataType type_of(const DataType& tensor) const {
-    const DataType type = options_.type ? *options_.type
+    const DataType type = options_.type                   ? *options_.type
                           : tensor.kind == Kind::bfloat16 ? float32()
                                                           : tensor;
     if (type.kind != Kind::floating && !type.is_integer() && type.kind != Kind::boolean)
@@ -239,9 +239,10 @@ class Describer {
             "an output cannot have a dimension that is called '{}'; rename it in the store",
             axis.name));
       if (!dims.insert(axis.name).second)
-        throw unsupported(fmt::format("'{}' would have two dimensions that are called '{}'; pass "
-                                      "time=\"valid\"",
-                                      array.name, axis.name));
+        throw unsupported(
+            fmt::format("'{}' would have two dimensions that are called '{}'; pass "
+                        "time=\"valid\"",
+                        array.name, axis.name));
     }
     if (dims.contains(array.name) || !is_file_name(array.name) || array.name == "zarr.json" ||
         array.name.find_first_not_of('.') == std::string::npos ||

@@ -16,8 +16,8 @@ namespace batchfs {
 
 /// Keyword names in messages are those of batchfs.create, and of batchfs_writer_options.
 struct DescriptionOptions {
-  std::vector<std::string> tensors;  // empty: the only one, or "y", or all
-  std::optional<std::string> name;   // of the only array
+  std::vector<std::string> tensors;          // empty: the only one, or "y", or all
+  std::optional<std::string> name;           // of the only array
   std::map<std::string, std::string> names;  // of arrays, by variable; others: as the variable
   /// Dimensions init_time and lead_time in place of time.
   bool lead_time = false;

@@ -24,9 +24,9 @@ Error coarse(const std::string& tensor, const std::string& dim) {
 }
 
 AxisLabels decoded(const View::Coordinate& coordinate) {
-  const auto bytes = std::as_bytes(std::span(coordinate.values.data.data(),
-                                             static_cast<std::size_t>(coordinate.values.shape[0]) *
-                                                 coordinate.values.type.itemsize));
+  const auto bytes = std::as_bytes(std::span(
+      coordinate.values.data.data(),
+      static_cast<std::size_t>(coordinate.values.shape[0]) * coordinate.values.type.itemsize));
   return {coordinate.values.type, {bytes.begin(), bytes.end()}, coordinate.attributes};
 }
 
@@ -103,16 +103,17 @@ DescribedAxis AxisDescriber::by_start(const std::string& name, const std::string
   const int w = window_of(dim);
   const std::vector<std::int64_t> starts = starts_along(samples_, w);
   const View::Coordinate* found = coordinate(dim);
-  return {.axis = {.name = name,
-                   .length = static_cast<std::int64_t>(starts.size()),
-                   .window = w,
-                   .by_start = true,
-                   .labels = stored(found == nullptr ? counts(make_type(Kind::signed_int, 8), starts)
-                                                     : decoded(*found).at(starts))},
-          .dim = dim,
-          .order = -1,
-          .window = w,
-          .steps = {0}};
+  return {
+      .axis = {.name = name,
+               .length = static_cast<std::int64_t>(starts.size()),
+               .window = w,
+               .by_start = true,
+               .labels = stored(found == nullptr ? counts(make_type(Kind::signed_int, 8), starts)
+                                                 : decoded(*found).at(starts))},
+      .dim = dim,
+      .order = -1,
+      .window = w,
+      .steps = {0}};
 }
 
 DescribedAxis AxisDescriber::lead(const DescribedAxis& windowed) const {

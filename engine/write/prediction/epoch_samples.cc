@@ -51,8 +51,7 @@ EpochSamples samples_of_epoch(const View& view, std::int64_t epoch) {
     if (samples.numbers.empty() || samples.numbers.back() != numbers[i]) {
       samples.numbers.push_back(numbers[i]);
       const auto first = starts.begin() + static_cast<std::ptrdiff_t>(i * dims);
-      samples.starts.insert(samples.starts.end(), first,
-                            first + static_cast<std::ptrdiff_t>(dims));
+      samples.starts.insert(samples.starts.end(), first, first + static_cast<std::ptrdiff_t>(dims));
     }
     result.rows[i] = samples.size() - 1;
   }

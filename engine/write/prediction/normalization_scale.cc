@@ -132,10 +132,11 @@ std::shared_ptr<const PredictedScale> scale_of(const View& view, std::uint32_t t
       return each.dim == dim && each.order >= 0;
     });
     if (axis == axes.end())
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("'{}' is normalized along '{}', which the predictions do not have: it "
-                              "cannot be undone here",
-                              variable, dim));
+      throw Error(
+          ErrorCode::not_supported,
+          fmt::format("'{}' is normalized along '{}', which the predictions do not have: it "
+                      "cannot be undone here",
+                      variable, dim));
     Term term{.axis = static_cast<std::size_t>(axis - axes.begin()),
               .window = axis->window,
               .wraps = axis->window >= 0 &&

@@ -97,9 +97,9 @@ TEST_F(DescribePredictionsTest, LeadsHaveTheStartBeforeThem) {
 }
 
 TEST_F(DescribePredictionsTest, ReducedPredictionsLieAtTheStarts) {
-  const auto arrays = described(
-      R"({"variables": ["a"], "window": {"x": {"size": 2}, "time": 1}, "batch": 2})",
-      {.name = "score", .reduce = true});
+  const auto arrays =
+      described(R"({"variables": ["a"], "window": {"x": {"size": 2}, "time": 1}, "batch": 2})",
+                {.name = "score", .reduce = true});
   EXPECT_EQ(arrays[0].name, "score");
   EXPECT_THAT(names(arrays[0]), ElementsAre("time", "x"));
   EXPECT_THAT(arrays[0].order, ElementsAre(-1, -1));
@@ -120,8 +120,8 @@ TEST_F(DescribePredictionsTest, NamesAndTypesAreChosen) {
                 HasSubstr(std::string("cannot be called '") + name + "' here; pass name="));
   const std::string flow = R"({"variables": ["flow"], "window": {"time": 1}, "batch": 2})";
   EXPECT_THAT(refusal(flow), HasSubstr("complex64 cannot be written; pass dtype="));
-  const auto half = described(
-      R"({"variables": ["a"], "window": {"time": 1}, "batch": 2, "dtype": "bfloat16"})");
+  const auto half =
+      described(R"({"variables": ["a"], "window": {"time": 1}, "batch": 2, "dtype": "bfloat16"})");
   EXPECT_EQ(half[0].type, float32());
 }
 
@@ -145,10 +145,9 @@ TEST_F(DescribePredictionsTest, UnitsOfNormalizedValuesAreTheOriginalOnes) {
 TEST_F(DescribePredictionsTest, WhatHasNoPlaceIsRefused) {
   EXPECT_THAT(refusal(R"({"xbatcher": {"input_dims": {"x": 2}}, "variables": ["b"]})"),
               HasSubstr("views with \"xbatcher\" cannot be written"));
-  EXPECT_THAT(
-      refusal(R"({"window": {"time": 1}, "batch": 2,
+  EXPECT_THAT(refusal(R"({"window": {"time": 1}, "batch": 2,
                   "tensors": {"t": {"variables": ["b"], "coarsen": {"x": {"size": 2}}}}})"),
-      HasSubstr("the view coarsens it"));
+              HasSubstr("the view coarsens it"));
   EXPECT_THAT(refusal(R"({"window": {"time": 1}, "variables": ["b"], "batch": 2})",
                       {.reduce = true, .denormalize = true}),
               HasSubstr("denormalize= does not go with reduce="));

@@ -25,7 +25,8 @@ struct DescribedAxesTest : testing::Test {
     view = parse_view(data.dataset(),
                       R"({"batch": 2, "select": {"time": {"from": "#1", "to": "#8"},
                                                  "level": [850, 500]},
-                          "window": )" + window + "}");
+                          "window": )" +
+                          window + "}");
     epoch = samples_of_epoch(*view, 0);
     axes = std::make_unique<AxisDescriber>(*view, epoch.samples);
   }

@@ -40,16 +40,16 @@ TEST(EpochSamples, ThatPadTheLastBatchAreThereOnce) {
 }
 
 TEST(EpochSamples, OfPartOfTheWindowsAreNoGrid) {
-  const EpochSamples epoch = samples_of_epoch(
-      *view_of(R"({"window": {"time": 1, "x": {"size": 3, "stride": 3}},
+  const EpochSamples epoch =
+      samples_of_epoch(*view_of(R"({"window": {"time": 1, "x": {"size": 3, "stride": 3}},
                    "batch": {"size": 3, "remainder": "drop"}})"),
-      0);
+                       0);
   EXPECT_EQ(epoch.samples.size(), 6u);
   EXPECT_TRUE(epoch.samples.is_grid);  // three times, both starts
-  const EpochSamples odd = samples_of_epoch(
-      *view_of(R"({"window": {"time": 1, "x": {"size": 3, "stride": 3}},
+  const EpochSamples odd =
+      samples_of_epoch(*view_of(R"({"window": {"time": 1, "x": {"size": 3, "stride": 3}},
                    "batch": {"size": 7, "remainder": "drop"}})"),
-      0);
+                       0);
   EXPECT_EQ(odd.samples.size(), 7u);
   EXPECT_FALSE(odd.samples.is_grid);
 }

@@ -127,7 +127,8 @@ TEST(Placement, TooManyChunksAreRefused) {
   array.tensor_shape[1] = 1 << 30;
   PredictionOptions options = chunked();
   options.chunks["k"] = 1;
-  EXPECT_THAT(refusal(array, grid_samples({{0}, {0}}), options), HasSubstr("larger ones with chunks="));
+  EXPECT_THAT(refusal(array, grid_samples({{0}, {0}}), options),
+              HasSubstr("larger ones with chunks="));
 }
 
 TEST(Placement, ElementsOfNoSampleAreNanOrZero) {

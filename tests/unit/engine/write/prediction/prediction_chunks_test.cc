@@ -13,8 +13,8 @@ using testing::HasSubstr;
 PredictedArray global() {
   return {.name = "p",
           .tensor = "t",
-          .axes = {window_axis("time", 1000, 0, 1), whole_axis("level", 37),
-                   whole_axis("lat", 721), whole_axis("lon", 1440)},
+          .axes = {window_axis("time", 1000, 0, 1), whole_axis("level", 37), whole_axis("lat", 721),
+                   whole_axis("lon", 1440)},
           .type = float32()};
 }
 
@@ -55,7 +55,8 @@ TEST(PredictionChunks, LengthsThatMakeNoSenseAreRefused) {
   EXPECT_THAT(said(options), HasSubstr("chunks= has 0 for 'time'"));
   options.chunks = {{"time", 4}};
   options.shards = {{"time", 6}};
-  EXPECT_THAT(said(options), HasSubstr("shards of 6 along 'time' are no whole number of chunks of 4"));
+  EXPECT_THAT(said(options),
+              HasSubstr("shards of 6 along 'time' are no whole number of chunks of 4"));
 }
 
 TEST(PredictionChunks, AnAxisOfNoElementsHasAChunkOfOne) {

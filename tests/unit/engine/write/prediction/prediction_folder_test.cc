@@ -76,9 +76,8 @@ TEST(PredictionFolder, WaitsForALock) {
 TEST(PredictionFolder, PlacesThatAreNoFolderAreRefused) {
   const TemporaryDirectory directory;
   std::ofstream(directory / "file") << "x";
-  for (const std::string& place :
-       {std::string(), std::string("gs://bucket/x"), directory / "o.zip", directory / "file",
-        std::string("a\0b", 3)})
+  for (const std::string& place : {std::string(), std::string("gs://bucket/x"), directory / "o.zip",
+                                   directory / "file", std::string("a\0b", 3)})
     EXPECT_THROW(PredictionFolder{place}, Error) << place;
   EXPECT_EQ(PredictionFolder("/a/./b/../c//").root(), "/a/c");
 }

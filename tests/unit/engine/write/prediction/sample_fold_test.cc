@@ -52,8 +52,9 @@ std::vector<T> folded(const Placement& placement, Overlap overlap) {
 }
 
 TEST(SampleFold, TheHighestSampleIsTheLast) {
-  EXPECT_EQ(folded<std::int32_t>(line(make_type(Kind::signed_int, 4), Overlap::last), Overlap::last),
-            (std::vector<std::int32_t>{1, 2, 7, 8, 9}));
+  EXPECT_EQ(
+      folded<std::int32_t>(line(make_type(Kind::signed_int, 4), Overlap::last), Overlap::last),
+      (std::vector<std::int32_t>{1, 2, 7, 8, 9}));
 }
 
 TEST(SampleFold, ElementsOfNoSampleAreFilled) {
@@ -69,7 +70,8 @@ TEST(SampleFold, MeansAreOfFloatsOfAllSizes) {
             (std::vector<float>{1, 2, 5, 8, 9}));
   EXPECT_EQ(folded<double>(line(float64(), Overlap::mean), Overlap::mean),
             (std::vector<double>{1, 2, 5, 8, 9}));
-  const auto half = folded<_Float16>(line(make_type(Kind::floating, 2), Overlap::mean), Overlap::mean);
+  const auto half =
+      folded<_Float16>(line(make_type(Kind::floating, 2), Overlap::mean), Overlap::mean);
   EXPECT_EQ(std::vector<float>(half.begin(), half.end()), (std::vector<float>{1, 2, 5, 8, 9}));
 }
 

@@ -87,9 +87,8 @@ TEST(SampleValues, ANormalizationIsUndoneByPosition) {
   const std::int64_t start = 0;
   EXPECT_EQ(doubles(all.cut(placement.boxes(1, &start), 1, all.numbers(7))),
             (std::vector<double>{3 * 103 + 700, 3 * 113 + 700, 3 * 123 + 700, 3 * 133 + 700}));
-  EXPECT_TRUE(SampleValues(Placement(profile(), samples, options), given, 2)
-                  .numbers(0)
-                  .multiply.empty());
+  EXPECT_TRUE(
+      SampleValues(Placement(profile(), samples, options), given, 2).numbers(0).multiply.empty());
 
   // Whole numbers become floats.
   const std::vector<std::int32_t> whole(48, 5);
@@ -97,7 +96,8 @@ TEST(SampleValues, ANormalizationIsUndoneByPosition) {
                                 make_type(Kind::signed_int, 4), given.shape, given.strides};
   array.type = float32();
   const Placement narrow(array, samples, options);
-  const Buffer cut = SampleValues(narrow, numbers, 2).cut(narrow.boxes(0, &start), 0, all.numbers(0));
+  const Buffer cut =
+      SampleValues(narrow, numbers, 2).cut(narrow.boxes(0, &start), 0, all.numbers(0));
   float second = 0;
   std::memcpy(&second, cut.data() + 16, 4);
   EXPECT_EQ(second, 10.f);
@@ -118,8 +118,9 @@ TEST(SampleValues, OtherShapesAndTypesAreRefused) {
     return "";
   };
   EXPECT_EQ(said(placement, right, 2), "");
-  EXPECT_THAT(said(placement, right, 3),
-              HasSubstr("has the shape (2, 4, 6), and the batch's is (3, 4, 6) (sample, lat, channel)"));
+  EXPECT_THAT(
+      said(placement, right, 3),
+      HasSubstr("has the shape (2, 4, 6), and the batch's is (3, 4, 6) (sample, lat, channel)"));
   PredictedValues other = right;
   other.shape[1] = 3;
   EXPECT_THAT(said(placement, other, 2), HasSubstr("has the shape (2, 3, 6)"));

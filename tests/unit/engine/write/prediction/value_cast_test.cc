@@ -21,7 +21,8 @@ TEST(ValueCast, AllowsWhatNumpyAllows) {
   EXPECT_TRUE(can("int64", "int8") && can("uint64", "int8") && can("bool", "uint8"));
   EXPECT_TRUE(can("bfloat16", "float32") && can("bool", "bool"));
   EXPECT_FALSE(can("float32", "int64") || can("int8", "uint8") || can("uint8", "bool"));
-  EXPECT_FALSE(can("complex64", "float32") || can("datetime64[ns]", "int64") || can("<U4", "float32"));
+  EXPECT_FALSE(can("complex64", "float32") || can("datetime64[ns]", "int64") ||
+               can("<U4", "float32"));
 }
 
 template <class From, class To>
