@@ -41,14 +41,13 @@ TEST(AxisWindows, EachStartIsAPosition) {
   axis.set_step(2);
   EXPECT_EQ(axis.pieces(30), (Pieces{{1, 0, 0, 1}}));
   EXPECT_EQ(axis.sharing(), Sharing::none);
-  EXPECT_THROW(AxisWindows({.name = "init", .length = 2, .window = 0, .by_start = true},
-                           {2, 7, 30}, Overlap::error, true),
+  EXPECT_THROW(AxisWindows({.name = "init", .length = 2, .window = 0, .by_start = true}, {2, 7, 30},
+                           Overlap::error, true),
                Error);
 }
 
 TEST(AxisWindows, BlocksCollideOnlyWhereTheyShareAPosition) {
-  const PredictedAxis axis{
-      .name = "time", .length = 12, .window = 0, .blocks = {{0, 2}, {4, 2}}};
+  const PredictedAxis axis{.name = "time", .length = 12, .window = 0, .blocks = {{0, 2}, {4, 2}}};
   EXPECT_EQ(AxisWindows(axis, {0, 2}, Overlap::error, true).sharing(), Sharing::none);
   EXPECT_EQ(AxisWindows(axis, {0, 3}, Overlap::error, true).sharing(), Sharing::collide);
   // Padding is in no array: 14 and 15 of both.
