@@ -31,7 +31,7 @@ endforeach()
 add_custom_target(completions ALL DEPENDS ${completions})
 
 # All that is installed.
-add_custom_target(packaged DEPENDS batchfs batchfs_reader completions)
+add_custom_target(packaged DEPENDS batchfs batchfs_reader batchfs_writer completions)
 if(TARGET batchfs_reader_cuda)
   add_dependencies(packaged batchfs_reader_cuda)
 endif()
@@ -39,14 +39,16 @@ install(FILES ${made}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/
 install(FILES ${made}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _batchfs)
 install(FILES ${made}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME batchfs.fish)
 
-# `pkg-config batchfs_reader`, and find_package(batchfs_reader) with the target batchfs::reader.
-configure_file(packaging/batchfs_reader.pc.in ${made}/batchfs_reader.pc @ONLY)
-write_basic_package_version_file(${made}/batchfs_reader-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${made}/batchfs_reader.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES ${made}/batchfs_reader-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_reader)
-set_target_properties(batchfs_reader PROPERTIES EXPORT_NAME reader)
-install(EXPORT batchfs_reader NAMESPACE batchfs:: FILE batchfs_reader-config.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_reader)
+# `pkg-config batchfs_reader`, and find_package(batchfs_reader) with the target batchfs::reader; the same for the writer.
+foreach(part reader writer)
+  configure_file(packaging/batchfs_${part}.pc.in ${made}/batchfs_${part}.pc @ONLY)
+  write_basic_package_version_file(${made}/batchfs_${part}-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${made}/batchfs_${part}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${made}/batchfs_${part}-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_${part})
+  set_target_properties(batchfs_${part} PROPERTIES EXPORT_NAME ${part})
+  install(EXPORT batchfs_${part} NAMESPACE batchfs:: FILE batchfs_${part}-config.cmake
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_${part})
+endforeach()
 
 # Packing takes what was built; it does not build, least of all the tests.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
@@ -61,7 +63,8 @@ shuffled as a view says, ahead of the reader. Any program that opens a file
 can train.
 .
 The package has the program, its mount helper for fstab(5), a systemd unit,
-and the C library by which programs read batches from shared memory.")
+and the C libraries by which programs read batches from shared memory and
+write predictions.")
 set(CPACK_PACKAGE_CONTACT "batchfs developers <batchfs@example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -69,9 +72,9 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/as_debian_wants.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Who links with the library needs this package; dpkg is told to run ldconfig when the library comes and goes. (CPack's
+# Who links with a library needs this package; dpkg is told to run ldconfig when the libraries come and go. (CPack's
 # own scripts call ldconfig too, which Debian calls outdated; CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS has no trigger.)
-file(WRITE ${made}/shlibs "libbatchfs_reader 0 batchfs (>= ${PROJECT_VERSION})\n")
+file(WRITE ${made}/shlibs "libbatchfs_reader 0 batchfs (>= ${PROJECT_VERSION})\nlibbatchfs_writer 0 batchfs (>= ${PROJECT_VERSION})\n")
 file(WRITE ${made}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${made}/shlibs ${made}/triggers)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS fuse3)  # fusermount3, for those who are not root

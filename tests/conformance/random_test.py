@@ -251,6 +251,8 @@ class View:
         first = str(rng.choice([n for n in names if self.dims[n]]))
         dims = [str(d) for d in rng.permutation(self.dims[first])[:rng.integers(1, len(self.dims[first]) + 1)]]
         self.window = {d: self.random_window(rng, self.sizes[d]) for d in dims}
+        if "lon" in self.window and "lon" in ds.coords and ds.lon.dtype.kind in "iuf":
+            self.window["lon"]["wrap"] = False  # these longitudes are a part of the circle
         self.shuffle = pick(rng, "none", "global", "block")
         if any(w["edge"] == "partial" for w in self.window.values()):
             self.shuffle = "none"
@@ -259,6 +261,8 @@ class View:
         self.remainder = pick(rng, "keep", "drop", "pad")
         self.fill = pick(rng, None, None, 0, -9.5)
         self.pad = pick(rng, None, 0, 3) if any(w["edge"] != "drop" for w in self.window.values()) else None
+        if self.pad and any(v.dtype.kind == "b" for v in self.values.values()):
+            self.pad = 1  # what a type cannot hold is refused
         floats = [n for n in names if self.values[n].dtype.kind == "f"]
         self.statistics = {n: {"mean": float(rng.normal()), "std": float(rng.random() + 0.5)} for n in floats}
         self.normalizes = bool(floats) and rng.random() < 0.3

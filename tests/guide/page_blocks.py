@@ -91,8 +91,9 @@ def check_syntax(block):
         for script, _ in commands_of(text) if language == "console" else [(text, None)]:
             subprocess.run(["bash", "-n", "-c", script], check=True)
     elif language == "c" and shutil.which("gcc"):
-        header = __import__("pathlib").Path(__file__).resolve().parents[2] / "gpu" / "reader"
-        subprocess.run(["gcc", "-fsyntax-only", "-Wall", "-Werror", f"-I{header}", "-x", "c", "-"], input=text, text=True, check=True)
+        root = __import__("pathlib").Path(__file__).resolve().parents[2]
+        subprocess.run(["gcc", "-fsyntax-only", "-Wall", "-Werror", f"-I{root}/gpu/reader", f"-I{root}/tools/writer", "-x", "c", "-"],
+                       input=text, text=True, check=True)
     elif language in ("r", "julia"):
         check_brackets(language, text)
 

@@ -117,6 +117,8 @@ COVERED = {
     "tools/service/serving_state.cc": "tests/reader/test_state.py",
     "tools/service/state_source.cc": "tests/reader/test_state.py",
     "tools/service/supervisor.cc": "tests/mount/test_recovery.py",
+    "tools/writer/c_interface.cc": "tests/reader/test_writer_calls.py",
+    "tools/writer/prediction_output.cc": "tests/reader/test_writer_library.py",
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 FILES = [
     "usr/bin/batchfs", "usr/sbin/mount.batchfs", "usr/sbin/mount.fuse.batchfs",
-    "usr/include/batchfs_reader.h", "usr/lib/systemd/system/batchfs@.service", "usr/lib/systemd/system/batchfs-end@.service",
+    "usr/include/batchfs_reader.h", "usr/include/batchfs_writer.h", "usr/lib/systemd/system/batchfs@.service", "usr/lib/systemd/system/batchfs-end@.service",
     "usr/share/bash-completion/completions/batchfs", "usr/share/zsh/vendor-completions/_batchfs",
     "usr/share/fish/vendor_completions.d/batchfs.fish",
     "usr/share/man/man1/batchfs-export.1.gz", "usr/share/man/man1/batchfs-rechunk.1.gz",
@@ -30,7 +30,8 @@ def libraries(unpacked):
 
 def test_what_is_in_it(unpacked, libraries):
     assert [name for name in FILES if not os.path.lexists(unpacked / name)] == []
-    assert os.readlink(libraries / "libbatchfs_reader.so") == "libbatchfs_reader.so.0"
+    for part in "reader", "writer":
+        assert os.readlink(libraries / f"libbatchfs_{part}.so") == f"libbatchfs_{part}.so.0"
     everything = [path.relative_to(unpacked) for path in unpacked.rglob("*") if not path.is_dir()]
     outside = [str(p) for p in everything if str(p).split("/")[0] != "usr" or "test" in str(p) or p.suffix == ".a"]
     assert outside == []
@@ -48,7 +49,8 @@ def test_what_it_is_and_needs(package):
 def test_nothing_but_ldconfig_is_run_when_it_is_installed(package, tmp_path):
     subprocess.run(["dpkg-deb", "-e", package, tmp_path], check=True)
     assert (tmp_path / "triggers").read_text() == "activate-noawait ldconfig\n"
-    assert (tmp_path / "shlibs").read_text().startswith("libbatchfs_reader 0 batchfs (>= ")
+    assert [line.split(" (>= ")[0] for line in (tmp_path / "shlibs").read_text().splitlines()] == \
+        ["libbatchfs_reader 0 batchfs", "libbatchfs_writer 0 batchfs"]
     for name in {"preinst", "postinst", "prerm", "postrm"} & set(os.listdir(tmp_path)):
         commands = [line.strip() for line in (tmp_path / name).read_text().splitlines() if line and not line.startswith("#")]
         assert set(commands) <= {"set -e", 'if [ "$1" = "configure" ]; then', 'if [ "$1" = "remove" ]; then', "ldconfig", "fi"}
@@ -75,15 +77,20 @@ def test_the_packaged_mount_helper_mounts(unpacked, weather, directory):
     assert sorted(os.listdir(directory)) == ["arrays", "store.json", "summary.txt", "views"]
 
 
-def test_a_c_program_is_built_with_the_packaged_library(unpacked, libraries, tmp_path):
+PROGRAMS = {
+    "reader": 'batchfs_reader* r; int e = batchfs_open("/nowhere", NULL, &r); puts(batchfs_error());',
+    "writer": 'batchfs_writer* w; char error[BATCHFS_WRITER_ERROR_SIZE];'
+              ' int e = batchfs_writer_create("/nowhere", "{}", "/tmp/o", NULL, &w, error); puts(error);'}
+
+
+@pytest.mark.parametrize("part", PROGRAMS)
+def test_a_c_program_is_built_with_the_packaged_library(unpacked, libraries, tmp_path, part):
     for tool in ("pkg-config", "cc"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     source = tmp_path / "use.c"
-    source.write_text('#include <batchfs_reader.h>\n#include <stdio.h>\n'
-                      'int main(void) { batchfs_reader* r; int e = batchfs_open("/nowhere", NULL, &r);'
-                      ' puts(batchfs_error()); return e == 0; }\n')
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "batchfs_reader"], capture_output=True, text=True,
+    source.write_text(f'#include <batchfs_{part}.h>\n#include <stdio.h>\nint main(void) {{ {PROGRAMS[part]} return e == 0; }}\n')
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", f"batchfs_{part}"], capture_output=True, text=True,
                            check=True, env=os.environ | {"PKG_CONFIG_PATH": str(libraries / "pkgconfig")}).stdout.split()
     subprocess.run(["cc", source, "-o", tmp_path / "use", *flags], check=True)
     done = subprocess.run([tmp_path / "use"], capture_output=True, text=True, check=True,
@@ -91,12 +98,13 @@ def test_a_c_program_is_built_with_the_packaged_library(unpacked, libraries, tmp
     assert "/nowhere" in done.stdout
 
 
-def test_cmake_finds_the_packaged_library(unpacked, tmp_path):
+@pytest.mark.parametrize("part", PROGRAMS)
+def test_cmake_finds_the_packaged_library(unpacked, tmp_path, part):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(use LANGUAGES C)\n"
-        "find_package(batchfs_reader 0.2 REQUIRED)\n"
-        "get_target_property(header batchfs::reader INTERFACE_INCLUDE_DIRECTORIES)\n"
-        'if(NOT EXISTS "${header}/batchfs_reader.h")\n  message(FATAL_ERROR "no header in ${header}")\nendif()\n')
+        f"find_package(batchfs_{part} 0.2 REQUIRED)\n"
+        f"get_target_property(header batchfs::{part} INTERFACE_INCLUDE_DIRECTORIES)\n"
+        f'if(NOT EXISTS "${{header}}/batchfs_{part}.h")\n  message(FATAL_ERROR "no header in ${{header}}")\nendif()\n')
     done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={unpacked}/usr"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -11,10 +11,11 @@ void write_window_table(const View& view, std::int64_t epoch,
                         const std::function<void(std::span<const std::byte>)>& write) {
   const std::size_t dims = view.window_dims().size(), columns = 2 + dims;
   // All batches have one size, but the last of remainder "keep", which may be shorter.
-  std::int64_t rows = 0;
-  for (const std::int64_t batch : {std::int64_t{0}, view.batches() - 1})
-    rows += static_cast<std::int64_t>(view.batch_samples(epoch, batch).size()) *
-            (batch == 0 ? view.batches() - 1 : 1);
+  const auto samples_of = [&](std::int64_t batch) {
+    return static_cast<std::int64_t>(view.batch_samples(epoch, batch).size());
+  };
+  const std::int64_t last = view.batches() - 1;
+  const std::int64_t rows = last < 0 ? 0 : samples_of(0) * last + samples_of(last);
   const std::string header =
       npy_header(make_type(Kind::signed_int, 8), {rows, static_cast<std::int64_t>(columns)}, 64);
   write(std::as_bytes(std::span(header)));

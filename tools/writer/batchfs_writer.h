@@ -76,9 +76,10 @@ typedef struct batchfs_writer_options {
 BATCHFS_WRITER_API const char* batchfs_writer_version(void);
 
 /* Begins an output, or continues it. `view` is the name of a view file, or the text of one, which
- * begins with '{'. `output` is a new folder, or one that the same call began. `options` may be
- * NULL. EINVAL for arguments that do not fit, for an output of another run, and for a rank that
- * another process writes. `*writer` is NULL after a failure. */
+ * begins with '{': files that it names are then relative to the working directory. `output` is a
+ * new folder, or one that the same call began. `options` may be NULL. EINVAL for arguments that do
+ * not fit, for an output of another run, and for a rank that another process writes. `*writer` is
+ * NULL after a failure. */
 BATCHFS_WRITER_API int batchfs_writer_create(const char* store, const char* view,
                                              const char* output,
                                              const batchfs_writer_options* options,
@@ -89,8 +90,9 @@ BATCHFS_WRITER_API int batchfs_writer_create(const char* store, const char* view
  * samples first, or with reduce="window" of one number for each. `tensor` may be NULL where one is
  * predicted. `dtype` is numpy's name ("float32"), or "bfloat16". `strides` are bytes from one
  * element to the next along each dimension, samples first, of any sign; NULL: C order. `values` is
- * host memory, copied before the call returns. Waits while chunks wait to be encoded. Fails with
- * what an earlier call has failed with: errors of other threads come up here and at close. */
+ * host memory, copied before the call returns. A sample is written once: what is passed for it
+ * again must be the same values. Waits while chunks wait to be encoded. Fails with what an earlier
+ * call has failed with: errors of other threads come up here and at close. */
 BATCHFS_WRITER_API int batchfs_writer_write(batchfs_writer* writer, const char* tensor,
                                             const int64_t* samples, size_t count,
                                             const void* values, const char* dtype,
@@ -107,7 +109,8 @@ BATCHFS_WRITER_API int batchfs_writer_batch_samples(batchfs_writer* writer, int6
                                                     int64_t* samples, size_t capacity,
                                                     size_t* count, char* error);
 
-/* How many samples of the epoch the output lacks, of all ranks. */
+/* How many samples of the epoch the output lacks, of all ranks; among them those that wait in
+ * memory for the rest of their chunk, or to be encoded. */
 BATCHFS_WRITER_API int batchfs_writer_missing(batchfs_writer* writer, uint64_t* samples,
                                               char* error);
 

@@ -40,6 +40,12 @@ TEST(WindowTable, HasARowForEverySample) {
                                                      1, 3, 6, 4}));  // the last batch is short
 }
 
+TEST(WindowTable, HasTheRowsOfASingleBatch) {
+  const Table table = table_of(R"({"window": {"time": {"size": 5}}, "batch": 4})", 0);
+  EXPECT_NE(table.header.find("(2, 3)"), std::string::npos) << table.header;
+  EXPECT_EQ(table.values, (std::vector<std::int64_t>{0, 0, 0, 0, 1, 5}));
+}
+
 TEST(WindowTable, IsInTheOrderOfTheEpoch) {
   const std::string json = R"({"window": {"time": 1}, "batch": 4,
                               "order": {"shuffle": "global", "seed": 2}})";
