@@ -107,7 +107,8 @@ std::vector<bool> PredictionObjects::objects_there(std::size_t array) const {
 std::set<std::int64_t> PredictionObjects::samples_in_parts(const ObjectKey& key) const {
   std::set<std::int64_t> samples = parts_->samples(placements_[key.array].name(), key.number);
   for (const std::int64_t sample : samples)
-    if (!std::binary_search(samples_.numbers.begin(), samples_.numbers.end(), sample))
+    if (!std::binary_search(samples_.numbers.begin(), samples_.numbers.end(), sample) ||
+        bytes_in(key, sample) == 0)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("a part in '{}' has samples that the view does not have; remove the "
                               "output and write it anew",
@@ -119,7 +120,7 @@ std::vector<ObjectKey> PredictionObjects::objects_with_parts() const {
   std::vector<ObjectKey> keys;
   for (std::size_t array = 0; array < placements_.size(); ++array)
     for (const std::int64_t number : parts_->numbers(placements_[array].name())) {
-      if (number >= placements_[array].objects())
+      if (number >= placements_[array].objects() || placements_[array].expected(number) == 0)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("'{}' has parts of another run; remove it and write it anew",
                                 folder_.root()));
@@ -166,7 +167,7 @@ std::uint64_t PredictionObjects::bytes_in(const ObjectKey& key, std::int64_t sam
   return static_cast<std::uint64_t>(Placement::elements(boxes)) * placement.itemsize();
 }
 
-bool PredictionObjects::add(const ObjectKey& key, const ObjectSamples& samples) const {
+bool PredictionObjects::add(const ObjectKey& key, ObjectSamples samples) const {
   const Placement& placement = placements_[key.array];
   const std::string& name = placement.name();
   const std::size_t expected = placement.expected(key.number);
@@ -187,12 +188,9 @@ bool PredictionObjects::add(const ObjectKey& key, const ObjectSamples& samples) 
   }
   ObjectSamples found =
       parts_->read(name, key.number, [&](std::int64_t sample) { return bytes_in(key, sample); });
-  for (const auto& [sample, values] : samples) {
-    Buffer copy(values.size());
-    std::copy(values.span().begin(), values.span().end(), copy.data());
-    found[sample] = std::move(copy);
-  }
-  put(key, found);
+  // Of a sample that is in both the values in memory are the newer ones.
+  samples.merge(found);
+  put(key, samples);
   parts_->discard(name, key.number);
   return true;
 }

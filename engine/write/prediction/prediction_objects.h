@@ -45,7 +45,7 @@ class PredictionObjects {
 
   /// Puts the object if these samples and those in parts are all of it; else keeps these as a part.
   /// True: the object is there.
-  bool add(const ObjectKey& key, const ObjectSamples& samples) const;
+  bool add(const ObjectKey& key, ObjectSamples samples) const;
   void put_part(const ObjectKey& key, const ObjectSamples& samples) const;
   /// Objects of which all samples are in parts: ranks that were killed could not put them.
   void put_complete() const;

@@ -21,6 +21,7 @@ namespace batchfs {
 
 namespace {
 
+constexpr int kMaxThreads = 1024;
 constexpr std::array<const char*, 5> kOverlaps = {"error", "trim", "mean", "cosine", "last"};
 
 /// Errors of the system end with the next step.
@@ -64,7 +65,8 @@ class PredictionWriter::State {
         folder_(options_.output),
         objects_(std::move(arrays), std::move(samples), options_, folder_),
         open_(options_.memory),
-        threads_(options_.threads > 0 ? options_.threads : default_threads()),
+        threads_(options_.threads > 0 ? std::min(options_.threads, kMaxThreads)
+                                      : default_threads()),
         pool_(threads_) {
     if (options_.rank < 0 || options_.rank >= options_.world)
       throw Error(ErrorCode::invalid_argument,
@@ -190,11 +192,11 @@ class PredictionWriter::State {
       ended_.wait(lock, [this] { return running_ < 2 * threads_; });
       ++running_;
     }
-    auto shared = std::make_shared<const OpenObjects::Taken>(std::move(taken));
+    auto shared = std::make_shared<OpenObjects::Taken>(std::move(taken));
     pool_.post(kReaderWaits, [this, object = std::move(shared)]() mutable {
       std::exception_ptr error;
       try {
-        put(*object);
+        put(object->key, std::move(object->samples));
       } catch (...) {
         error = std::current_exception();
       }
@@ -206,17 +208,16 @@ class PredictionWriter::State {
     });
   }
 
-  void put(const OpenObjects::Taken& taken) {
-    if (!objects_.add(taken.key, taken.samples)) return;
+  void put(const ObjectKey& key, ObjectSamples samples) {
+    if (!objects_.add(key, std::move(samples))) return;
     const std::lock_guard lock(mutex_);
-    done_[taken.key.array][static_cast<std::size_t>(taken.key.number)] = true;
+    done_[key.array][static_cast<std::size_t>(key.number)] = true;
   }
 
   /// Leaves the samples of an incomplete object as a part.
-  void keep(OpenObjects::Taken& taken) {
+  void keep(const OpenObjects::Taken& taken) {
     objects_.put_part(taken.key, taken.samples);
-    taken.samples.clear();
-    put(taken);
+    put(taken.key, {});
   }
 
   /// Ends all work: incomplete objects become parts.

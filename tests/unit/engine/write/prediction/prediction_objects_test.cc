@@ -91,6 +91,8 @@ TEST_F(PredictionObjectsTest, SamplesAndPartsOfOthersAreRefused) {
   all.put_part({0, 0}, values(77, {1}));
   EXPECT_THROW(all.samples_in_parts({0, 0}), Error);
   EXPECT_THROW(all.samples_there(), Error);
+  all.put_part({0, 1}, values(10, {1}));  // which it has no values of
+  EXPECT_THROW(all.samples_in_parts({0, 1}), Error);
   folder_.store().put(".batchfs/parts/p/2/0-1", "x");
   EXPECT_THROW(all.objects_with_parts(), Error);
 }

@@ -46,7 +46,8 @@ class PredictionRunsTest : public testing::Test {
     return options;
   }
 
-  void write_some(PredictionWriter& writer, int rank, int world, std::size_t limit = SIZE_MAX) const {
+  void write_some(PredictionWriter& writer, int rank, int world,
+                  std::size_t limit = SIZE_MAX) const {
     const std::vector<bool> done = writer.done();
     for (std::size_t i = static_cast<std::size_t>(rank); i < samples_.size() && limit > 0;
          i += static_cast<std::size_t>(world)) {
@@ -101,15 +102,14 @@ class PredictionRunsTest : public testing::Test {
   PredictionOptions options_;
   const PredictionSamples samples_ =
       grid_samples({{0, 1, 2, 3, 4, 5}, {0, 9, 18, 27, 36}, {0, 9, 18, 27, 36}});
-  const PredictedArray array_{
-      .name = "p",
-      .tensor = "t",
-      .axes = {window_axis("time", 6, 0, 1), window_axis("lat", 50, 1, 14),
-               window_axis("lon", 50, 2, 14)},
-      .order = {0, 1, 2},
-      .tensor_shape = {1, 14, 14},
-      .tensor_dims = {"sample", "time", "lat", "lon"},
-      .type = float32()};
+  const PredictedArray array_{.name = "p",
+                              .tensor = "t",
+                              .axes = {window_axis("time", 6, 0, 1), window_axis("lat", 50, 1, 14),
+                                       window_axis("lon", 50, 2, 14)},
+                              .order = {0, 1, 2},
+                              .tensor_shape = {1, 14, 14},
+                              .tensor_dims = {"sample", "time", "lat", "lon"},
+                              .type = float32()};
 };
 
 TEST_F(PredictionRunsTest, RanksThatAreKilledAtAnyMomentAreRunAgain) {
@@ -152,9 +152,7 @@ TEST_F(PredictionRunsTest, ARankThatBeganAgainHasNotEnded) {
 }
 
 TEST_F(PredictionRunsTest, PartsThatNoRankHasPutTogetherArePutAtTheEnd) {
-  {
-    PredictionWriter writer({array_}, samples_, options_);
-  }
+  { PredictionWriter writer({array_}, samples_, options_); }
   const PredictionFolder folder(options_.output);
   const PredictionObjects objects({array_}, samples_, options_, folder);
   for (std::int64_t number = 0; number < objects.placements()[0].objects(); ++number) {

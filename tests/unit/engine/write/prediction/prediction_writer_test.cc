@@ -271,6 +271,27 @@ TEST_F(PredictionWriterTest, TheRankThatEndsLastSaysWhatIsMissing) {
   EXPECT_THROW(writer.write("t", std::vector<std::int64_t>{1}, as_values(values, array, 1)), Error);
 }
 
+TEST_F(PredictionWriterTest, WhatFailedOnAnotherThreadIsThrownByLaterCalls) {
+  const PredictionSamples samples = grid_samples({{0, 1, 2, 3, 4}});
+  const PredictedArray array = field({window_axis("time", 5, 0, 1), whole_axis("x", 3)});
+  {
+    PredictionWriter writer({array}, samples, options_);
+    std::ofstream(folder_ / "o/p") << "in the way";
+    const auto write_on = [&] {
+      for (int i = 0; i < 1000; ++i) {
+        write(writer, array, samples.numbers);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    };
+    EXPECT_THROW(write_on(), Error);
+    EXPECT_THROW(writer.close(), Error);
+    EXPECT_FALSE(writer.finished());
+  }
+  std::filesystem::remove(folder_ / "o/p");
+  write_all({array}, samples, options_);
+  expect_values(array, samples, Overlap::error);
+}
+
 TEST_F(PredictionWriterTest, WhatDoesNotFitIsRefused) {
   const PredictionSamples samples = grid_samples({{0, 1, 2}});
   const PredictedArray array = field({window_axis("time", 3, 0, 1), whole_axis("x", 4)});
