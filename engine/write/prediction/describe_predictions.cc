@@ -145,6 +145,7 @@ class Describer {
   /// In the order of the values: those that a stack joined, then the tensor's own.
   std::vector<DescribedAxis> make_axes(const Json& entry, const Json& variable) const {
     std::vector<DescribedAxis> axes;
+    const std::string lead = options_.lead_time ? axes_.time_dim() : "";
     if (options_.reduce) {
       for (const WindowDim& window : view_.window_dims())
         axes.push_back(axes_.by_start(window.name, window.name));
@@ -158,7 +159,6 @@ class Describer {
       values.emplace_back(dim == "stored_sample" ? "sample" : dim,
                           entry["shape"][d].get<std::int64_t>());
     }
-    const std::string lead = options_.lead_time ? axes_.time_dim() : "";
     for (std::size_t d = 0; d < values.size(); ++d) {
       const auto& [dim, length] = values[d];
       DescribedAxis axis = axes_.window_of(dim) < 0

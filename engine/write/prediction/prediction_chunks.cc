@@ -51,7 +51,7 @@ void check(const PredictedArray& array, const char* keyword,
 OutputChunks prediction_chunks(const PredictedArray& array, const PredictionOptions& options) {
   check(array, "chunks", options.chunks);
   check(array, "shards", options.shards);
-  OutputChunks chunks{default_chunk(array), {}, !options.shards.empty()};
+  OutputChunks chunks{default_chunk(array), {}};
   for (std::size_t d = 0; d < array.axes.size(); ++d) {
     const PredictedAxis& axis = array.axes[d];
     std::int64_t& chunk = chunks.chunk[d];
@@ -71,6 +71,8 @@ OutputChunks prediction_chunks(const PredictedArray& array, const PredictionOpti
     }
     chunks.object.push_back(object);
   }
+  chunks.is_sharded =
+      !(chunks.object == chunks.chunk);  // a shard of one chunk would only add an index
   return chunks;
 }
 

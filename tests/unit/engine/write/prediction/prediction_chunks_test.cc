@@ -37,6 +37,8 @@ TEST(PredictionChunks, LengthsByNameAreTakenAsFarAsTheArrayGoes) {
   EXPECT_EQ(chunks.chunk, (Dims{10, 37, 721, 1440}));
   EXPECT_EQ(chunks.object, (Dims{30, 37, 721, 1440}));
   EXPECT_TRUE(chunks.is_sharded);
+  options.shards = {{"lon", -1}};  // one chunk has all of it
+  EXPECT_FALSE(prediction_chunks(global(), options).is_sharded);
 }
 
 TEST(PredictionChunks, LengthsThatMakeNoSenseAreRefused) {
