@@ -77,6 +77,8 @@ class Case:
 
     def by_python(self):
         out = self.folder / "python"
+        if out.exists():
+            return out
         with batchfs.create(out, like=self.data, tensor=self.tensor, **self.options) as target:
             for batch in target.remaining():
                 target.write(batch, self.predict(batch))
