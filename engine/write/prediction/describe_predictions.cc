@@ -36,6 +36,9 @@ class Describer {
 
   std::vector<PredictedArray> arrays() {
     for (const std::uint32_t tensor : chosen_tensors()) add_tensor(tensor);
+    if (arrays_.empty())
+      throw unsupported(
+          "the view has no tensor of variables, of which predictions could be written");
     if (options_.name) {
       if (arrays_.size() != 1)
         throw invalid(fmt::format(
@@ -43,7 +46,7 @@ class Describer {
             arrays_.size(), arrays_.front().name));
       arrays_.front().name = *options_.name;
     }
-    for (const PredictedArray& array : arrays_) check_names(array);
+    check_names();
     return std::move(arrays_);
   }
 
@@ -229,25 +232,31 @@ class Describer {
       rename_key(attributes, "units", "original_units");
   }
 
-  /// Names become folders of the output.
-  static void check_names(const PredictedArray& array) {
-    std::set<std::string> dims;
-    for (const PredictedAxis& axis : array.axes) {
-      if (!is_file_name(axis.name) || axis.name == "." || axis.name == "zarr.json" ||
-          axis.name.starts_with(".batchfs"))
-        throw unsupported(fmt::format(
-            "an output cannot have a dimension that is called '{}'; rename it in the store",
-            axis.name));
-      if (!dims.insert(axis.name).second)
-        throw unsupported(
-            fmt::format("'{}' would have two dimensions that are called '{}'; pass "
-                        "time=\"valid\"",
-                        array.name, axis.name));
+  /// Names become folders of the output; those of dimensions, too, for their labels.
+  void check_names() const {
+    const auto is_folder = [](const std::string& name) {
+      return is_file_name(name) && name.find_first_not_of('.') != std::string::npos &&
+             name != "zarr.json" && !name.starts_with(".batchfs");
+    };
+    std::set<std::string> dims;  // of all arrays
+    for (const PredictedArray& array : arrays_) {
+      std::set<std::string> own;
+      for (const PredictedAxis& axis : array.axes) {
+        if (!is_folder(axis.name))
+          throw unsupported(fmt::format(
+              "an output cannot have a dimension that is called '{}'; rename it in the store",
+              axis.name));
+        if (!own.insert(axis.name).second)
+          throw unsupported(
+              fmt::format("'{}' would have two dimensions that are called '{}'; pass "
+                          "time=\"valid\"",
+                          array.name, axis.name));
+      }
+      dims.merge(own);
     }
-    if (dims.contains(array.name) || !is_file_name(array.name) || array.name == "zarr.json" ||
-        array.name.find_first_not_of('.') == std::string::npos ||
-        array.name.starts_with(".batchfs"))
-      throw invalid(fmt::format("an array cannot be called '{}' here; pass name=", array.name));
+    for (const PredictedArray& array : arrays_)
+      if (dims.contains(array.name) || !is_folder(array.name))
+        throw invalid(fmt::format("an array cannot be called '{}' here; pass name=", array.name));
   }
 
   const View& view_;

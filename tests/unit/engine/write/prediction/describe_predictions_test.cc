@@ -142,6 +142,23 @@ TEST_F(DescribePredictionsTest, UnitsOfNormalizedValuesAreTheOriginalOnes) {
   EXPECT_EQ(stacked[1].attributes["units"], "Pa");
 }
 
+TEST_F(DescribePredictionsTest, DimensionsThatAreNoNamesOfFoldersAreRefused) {
+  for (const std::string dim : {"../x", "..", ".batchfs", "zarr.json"}) {
+    data.declare("v", "<f4", {"time", dim}, {6, 2}, {1, 2});
+    EXPECT_THAT(refusal(R"({"variables": ["v"], "window": {"time": 1}, "batch": 2})"),
+                HasSubstr("a dimension that is called '" + dim + "'"));
+  }
+  // Of another array: "level" would have to be its labels as well.
+  EXPECT_THAT(refusal(R"({"variables": ["a", "b"], "window": {"time": 1}, "batch": 2})",
+                      {.names = {{"b", "level"}}}),
+              HasSubstr("an array cannot be called 'level' here"));
+  // A forecast's own lead, and that of its windows.
+  data.declare("f", "<f4", {"time", "lead_time"}, {6, 2}, {1, 2});
+  EXPECT_THAT(
+      refusal(R"({"variables": ["f"], "window": {"time": 1}, "batch": 2})", {.lead_time = true}),
+      HasSubstr("two dimensions that are called 'lead_time'"));
+}
+
 TEST_F(DescribePredictionsTest, WhatHasNoPlaceIsRefused) {
   EXPECT_THAT(refusal(R"({"xbatcher": {"input_dims": {"x": 2}}, "variables": ["b"]})"),
               HasSubstr("views with \"xbatcher\" cannot be written"));
