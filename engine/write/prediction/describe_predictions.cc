@@ -122,7 +122,8 @@ class Describer {
         stack.lengths.push_back(length);
         stack.last = channel + element_count(stack.lengths);
       }
-      while (array.tensor_dims[static_cast<std::size_t>(stack.dimension)] != entry["stack"])
+      while (array.tensor_dims[static_cast<std::size_t>(stack.dimension)] !=
+             entry["stack"].get<std::string>())
         ++stack.dimension;
       channel = stack.last;
       array.stack = stack;
@@ -158,7 +159,7 @@ class Describer {
     std::vector<std::pair<std::string, std::int64_t>> values = joined_of(variable);
     for (std::size_t d = 1; d < entry["dims"].size(); ++d) {
       const auto dim = entry["dims"][d].get<std::string>();
-      if (entry.contains("stack") && entry["stack"] == dim) continue;
+      if (entry.value("stack", "") == dim) continue;
       values.emplace_back(dim == "stored_sample" ? "sample" : dim,
                           entry["shape"][d].get<std::int64_t>());
     }
@@ -204,9 +205,9 @@ class Describer {
   }
 
   DataType type_of(const DataType& tensor) const {
-    const DataType type = options_.type                   ? *options_.type
-                          : tensor.kind == Kind::bfloat16 ? float32()
-                                                          : tensor;
+    DataType type = options_.type                   ? *options_.type
+                    : tensor.kind == Kind::bfloat16 ? float32()
+                                                    : tensor;
     if (type.kind != Kind::floating && !type.is_integer() && type.kind != Kind::boolean)
       throw unsupported(fmt::format(
           "predictions of the type {} cannot be written; pass dtype= with a type of numbers",

@@ -42,11 +42,12 @@ void take_nearest(const std::vector<PlacedBox>& boxes, const Dims& region, std::
                   std::byte* out) {
   std::vector<double> best(static_cast<std::size_t>(element_count(region)),
                            std::numeric_limits<double>::infinity());
-  for (const auto& [box, values] : boxes) {
+  for (const PlacedBox& placed : boxes) {
+    const SampleBox& box = placed.box;
     const std::size_t last = region.size() - 1;
     const double* const along = box.weights[last];
     for_each_row(box, region,
-                 [&, from = values](std::int64_t to, std::int64_t row, const Dims& at) {
+                 [&, from = placed.values](std::int64_t to, std::int64_t row, const Dims& at) {
                    double outer = 0;
                    for (std::size_t d = 0; d < last; ++d)
                      if (box.weights[d] != nullptr) outer += box.weights[d][at[d]];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/json_text.h"
+#include "engine/zarr/node_path.h"
 
 namespace batchfs {
 
@@ -69,7 +70,7 @@ std::set<std::int64_t> SampleParts::samples(const std::string& array, std::int64
   std::set<std::int64_t> samples;
   const std::string folder = folder_of(array, number);
   for (const std::string& name : folder_.names(folder)) {
-    const Header found = header(folder + "/" + name);
+    const Header found = header(join_path(folder, name));
     samples.insert(found.samples.begin(), found.samples.end());
   }
   return samples;
@@ -81,7 +82,7 @@ ObjectSamples SampleParts::read(
   ObjectSamples samples;
   const std::string folder = folder_of(array, number);
   for (const std::string& name : folder_.names(folder)) {
-    const std::string key = folder + "/" + name;
+    const std::string key = join_path(folder, name);
     const Header found = header(key);
     std::uint64_t offset = found.offset;
     for (std::size_t i = 0; i < found.samples.size(); ++i) {
@@ -97,7 +98,7 @@ ObjectSamples SampleParts::read(
 
 void SampleParts::discard(const std::string& array, std::int64_t number) const {
   const std::string folder = folder_of(array, number);
-  for (const std::string& name : folder_.names(folder)) folder_.remove(folder + "/" + name);
+  for (const std::string& name : folder_.names(folder)) folder_.remove(join_path(folder, name));
   folder_.remove_folder(folder);
 }
 
