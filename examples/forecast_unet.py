@@ -91,7 +91,9 @@ def main():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     rank = dist.get_rank() if distributed else 0
 
-    folder, store, options = arguments.folder, arguments.store, {"anon": True, "cache_dir": arguments.folder / "cache"}
+    folder, store, options = arguments.folder, arguments.store, {"anon": True}
+    if arguments.offline:
+        store, options = folder / "era5.zarr", {}
     if rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
         if arguments.offline:
@@ -99,11 +101,11 @@ def main():
 
             stores.make("era5", folder)
         if not (folder / "forecast-statistics.json").exists():
-            write_statistics(folder / "era5.zarr" if arguments.offline else store, folder)
+            write_statistics(store, folder, **options)
     if distributed:
         dist.barrier()
-    if arguments.offline:
-        store, options = folder / "era5.zarr", {}
+    if not arguments.offline:
+        options["cache_dir"] = folder / "cache"
 
     # On a GPU the batches are decoded into its memory.
     view, where = folder / VIEW.name, str(device)

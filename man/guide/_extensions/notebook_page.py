@@ -5,6 +5,7 @@ The alternative text of a picture is the comment that the code of its cell begin
 """
 
 import base64
+import itertools
 import json
 import os
 import pathlib
@@ -31,8 +32,8 @@ def joined(text):
 
 def alternative(source):
     """What a picture shows: the comment at the beginning of its cell."""
-    lines = source.splitlines()
-    text = lines[0].removeprefix("#").strip() if lines and lines[0].startswith("#") else ""
+    lines = itertools.takewhile(lambda line: line.startswith("#"), source.splitlines())
+    text = " ".join(line.removeprefix("#").strip() for line in lines)
     if len(text) < MIN_ALTERNATIVE:
         raise ExtensionError(f"a cell that makes a picture begins with a comment that says what it shows, not with {text!r}")
     return text
