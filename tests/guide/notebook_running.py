@@ -69,8 +69,8 @@ def executed(path, folder):
     notebook = nbformat.read(path, as_version=4)
     kept = dict(os.environ)
     os.environ.update(environment() | {
-        "PYTHONPATH": str(EXAMPLES), "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "2",
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4"})
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(EXAMPLES), kept.get("PYTHONPATH")])), "CUDA_VISIBLE_DEVICES": "",
+        "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "2", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"})
     try:
         nbclient.NotebookClient(notebook, timeout=900, record_timing=False, extra_arguments=["--IPKernelApp.log_level=40"],
                                 resources={"metadata": {"path": str(folder)}}).execute()
