@@ -175,6 +175,16 @@ def test_what_is_stored_differs_only_in_what_a_run_shows(tmp_path):
         notebook_running.store(notebook, path, tmp_path)
 
 
+def test_a_notebook_without_its_framework_is_left_as_it_is(monkeypatch, capsys):
+    before = (EXAMPLES / "climate_jax.ipynb").read_bytes()
+    monkeypatch.setattr(notebook_running, "missing", lambda path: ["jax"])
+    assert notebook_running.main(["climate_jax"]) == 3
+    assert "climate_jax.ipynb is left as it is: it needs jax" in capsys.readouterr().err
+    assert (EXAMPLES / "climate_jax.ipynb").read_bytes() == before
+    with pytest.raises(SystemExit, match="there is no notebook climate; there are cells_dali, climate_jax"):
+        notebook_running.main(["climate"])
+
+
 # ---- as pages of the guide ----------------------------------------------------------------------------------
 
 
