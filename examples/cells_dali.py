@@ -50,7 +50,7 @@ def main():
     if store is None:
         parser.error("pass --offline or --store")
 
-    train = batchfs.open(store, VIEW)
+    train = batchfs.open(store, VIEW, part="train")
     running = pipeline_of(train, arguments.gpu)
     running.build()
     for epoch in range(arguments.epochs):

@@ -59,12 +59,22 @@ def predict(model, x):
     return x[:, :, -1] + change
 
 
-def write_statistics(store, folder):
+def write_statistics(store, folder, **options):
     """Into the file that the view names, beside a copy of the view."""
     view = json.loads(VIEW.read_text())
     plain = {key: value for key, value in view.items() if key != "normalize"}
-    batchfs.statistics(store, plain, output=folder / view["normalize"]["statistics"])
+    batchfs.statistics(store, plain, output=folder / view["normalize"]["statistics"], **options)
     (folder / VIEW.name).write_text(VIEW.read_text())
+
+
+def train_step(model, optimizer, batch):
+    """The mean square error of a batch, before the step."""
+    with torch.autocast(batch["x"].device.type, dtype=torch.bfloat16):
+        loss = nn.functional.mse_loss(predict(model, batch["x"]), batch["y"][:, :, 0])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
 
 
 def main():
@@ -81,7 +91,9 @@ def main():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     rank = dist.get_rank() if distributed else 0
 
-    folder, store, options = arguments.folder, arguments.store, {"anon": True, "cache_dir": arguments.folder / "cache"}
+    folder, store, options = arguments.folder, arguments.store, {"anon": True}
+    if arguments.offline:
+        store, options = folder / "era5.zarr", {}
     if rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
         if arguments.offline:
@@ -89,11 +101,11 @@ def main():
 
             stores.make("era5", folder)
         if not (folder / "forecast-statistics.json").exists():
-            write_statistics(folder / "era5.zarr" if arguments.offline else store, folder)
+            write_statistics(store, folder, **options)
     if distributed:
         dist.barrier()
-    if arguments.offline:
-        store, options = folder / "era5.zarr", {}
+    if not arguments.offline:
+        options["cache_dir"] = folder / "cache"
 
     # On a GPU the batches are decoded into its memory.
     view, where = folder / VIEW.name, str(device)
@@ -111,17 +123,13 @@ def main():
 
     for epoch in range(train.batches.epoch, arguments.epochs):
         for step, batch in enumerate(loader(train)):
-            with torch.autocast(device.type, dtype=torch.bfloat16):
-                loss = nn.functional.mse_loss(predict(forward, batch["x"]), batch["y"][:, :, 0])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            loss = train_step(forward, optimizer, batch)
             if step + 1 == arguments.steps:
                 break
         if rank == 0:
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "train": train.state_dict()}, checkpoint)
             ours, persistence = scores(model, val)
-            print(f"epoch {epoch}: loss {loss.item():.3f}, 2 m temperature after 6 h: RMSE {ours:.2f} K, persistence "
+            print(f"epoch {epoch}: loss {loss:.3f}, 2 m temperature after 6 h: RMSE {ours:.2f} K, persistence "
                   f"{persistence:.2f} K", flush=True)
         train.set_epoch(epoch + 1)  # with --steps it has not ended by itself
     if distributed:

@@ -19,6 +19,37 @@ VIEW = pathlib.Path(__file__).parent / "views" / "tiles.json"
 CLASSES = 12  # 0, no data, to 11
 
 
+def prepared(batch):
+    """Bands around 0, without NaN, and classes as whole numbers; what is missing has class 0."""
+    return {"image": torch.nan_to_num(batch["image"] * 5 - 1), "classes": torch.nan_to_num(batch["classes"]).long()}
+
+
+def network(width=32):
+    """Scores of each class for each pixel, from the pixels around it."""
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.Conv2d(width, width, 3, padding=1), nn.ReLU(),
+                         nn.Conv2d(width, CLASSES, 1))
+
+
+def train_step(model, optimizer, batch):
+    """The cross entropy of a batch, before the step."""
+    loss = nn.functional.cross_entropy(model(batch["image"]), batch["classes"], ignore_index=0)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@torch.no_grad()
+def confusion(model, val):
+    """How many pixels have a class, the line, and are given one, the column."""
+    counts = torch.zeros(CLASSES, CLASSES, dtype=torch.long)
+    for batch in val:
+        known = batch["classes"] > 0
+        pairs = batch["classes"][known] * CLASSES + model(batch["image"]).argmax(1)[known]
+        counts += torch.bincount(pairs.cpu(), minlength=CLASSES ** 2).reshape(CLASSES, CLASSES)
+    return counts
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--offline", action="store_true", help="use a small store, made in --folder")
@@ -35,29 +66,17 @@ def main():
     if store is None:
         parser.error("pass --offline or --store")
 
-    def prepared(batch):
-        """Bands around 0, without NaN, and classes as whole numbers; what is missing has class 0."""
-        return {"image": torch.nan_to_num(batch["image"] * 5 - 1), "classes": torch.nan_to_num(batch["classes"]).long()}
-
     device = "cuda" if torch.cuda.is_available() else "cpu"
     train = BatchDataset(store, VIEW, part="train", device=device, transform=prepared)
     val = BatchDataset(store, VIEW, part="val", device=device, transform=prepared)
-    model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1), nn.ReLU(),
-                          nn.Conv2d(32, CLASSES, 1)).to(device)
+    model = network().to(device)
     optimizer = torch.optim.Adam(model.parameters(), 3e-3)
     for epoch in range(arguments.epochs):
         for batch in loader(train):
-            loss = nn.functional.cross_entropy(model(batch["image"]), batch["classes"], ignore_index=0)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        right, known = 0, 0
-        with torch.no_grad():
-            for batch in loader(val):
-                labelled = batch["classes"] > 0
-                right += int(((model(batch["image"]).argmax(1) == batch["classes"]) & labelled).sum())
-                known += int(labelled.sum())
-        print(f"epoch {epoch}: loss {loss.item():.3f}, {right / known:.0%} of {known} pixels right")
+            loss = train_step(model, optimizer, batch)
+        counts = confusion(model, loader(val))
+        print(f"epoch {epoch}: loss {loss:.3f}, {counts.diag().sum() / counts.sum():.0%} of {counts.sum()} pixels right, "
+              f"{counts.sum(1).max() / counts.sum():.0%} are of the most frequent class")
 
 
 if __name__ == "__main__":

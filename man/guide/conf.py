@@ -16,7 +16,7 @@ html_domain_indices = False
 html_show_copyright = False
 html_show_sourcelink = False
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "manual_page", "plain_docstrings"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "manual_page", "notebook_page", "plain_docstrings"]
 exclude_patterns = ["_extensions", "_pictures", "_templates"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist"]

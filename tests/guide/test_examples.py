@@ -18,10 +18,10 @@ SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "stores.
 # What one needs, short arguments, and what it then prints.
 RUNS = {
     "forecast_unet.py": ("torch", ["--steps", "3"], r"epoch 0: loss .* RMSE [\d.]+ K, persistence [\d.]+ K\n"),
-    "downscaling.py": ("torch", ["--steps", "20"], r"20 steps: error [\d.]+ with interpolation alone, [\d.]+ now\n"),
-    "segmentation.py": ("torch", ["--epochs", "1"], r"epoch 0: loss [\d.]+, \d+% of \d+ pixels right\n"),
-    "climate_jax.py": ("jax", ["--epochs", "1"], r"epoch 0: loss [\d.]+ on 2 devices\n"),
-    "cells_dali.py": ("nvidia.dali", [], r"epoch 0: 8 batches, (\d+) pixels of cells\nepoch 1: 8 batches, \1 pixels of cells\n"),
+    "downscaling.py": ("torch", ["--steps", "20"], r"20 steps: 2 m temperature, RMSE [\d.]+ K with interpolation alone, [\d.]+ K now\n"),
+    "segmentation.py": ("torch", ["--epochs", "1"], r"epoch 0: loss [\d.]+, \d+% of \d+ pixels right, \d+% are of the most frequent class\n"),
+    "climate_jax.py": ("jax", ["--epochs", "1"], r"epoch 0: loss [\d.]+ on 2 devices\nfrom 2000: RMSE [\d.]+ K, with the month a year before [\d.]+ K\n"),
+    "cells_dali.py": ("nvidia.dali", [], r"epoch 0: 6 batches, (\d+) pixels of cells\nepoch 1: 6 batches, \1 pixels of cells\n"),
 }
 
 

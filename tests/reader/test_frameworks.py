@@ -14,31 +14,9 @@ import pytest
 import xarray as xr
 
 import batchfs
+from framework_scripts import SHOW, SHUFFLED, means, run_script
 
-SHUFFLED = {"name": "v", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 4}, "order": {"shuffle": "global"},
-            "dtype": "float32"}
 METHODS = ["fork", "spawn", "forkserver"]
-# One write: those of two processes do not mix.
-SHOW = "import json, os\ndef show(value): os.write(1, b'RESULT ' + json.dumps(value).encode() + b'\\n')\n"
-
-
-def run_script(tmp_path, script, *arguments, processes=1, environment=None):
-    """What each process of a script shows."""
-    file = tmp_path / "script.py"
-    file.write_text(SHOW + script)
-    command = [sys.executable, str(file)]
-    if processes > 1:
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", str(file)]
-    done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path,
-                          env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}))
-    assert done.returncode == 0, done.stderr[-4000:]
-    return [json.loads(line.removeprefix("RESULT ")) for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-
-
-def means(store, epoch, view=SHUFFLED):
-    """A number for each batch of an epoch."""
-    with batchfs.open(store, view, epoch=epoch) as data:
-        return [float(batch["t"].numpy().mean()) for batch in data]
 
 
 @pytest.fixture
@@ -172,71 +150,7 @@ def test_the_rank_follows_torch_distributed(store, view_file, tmp_path):
     assert np.allclose(found[0], expected[0::2], rtol=1e-6) and np.allclose(found[1], expected[1::2], rtol=1e-6)
 
 
-# ---- accelerate, Lightning ----------------------------------------------------------------------------------
-
-ACCELERATE = """
-import sys
-import batchfs, batchfs.torch
-from accelerate import Accelerator
-from torch.utils.data import DataLoader
-
-if __name__ == "__main__":
-    accelerator = Accelerator(cpu=True)
-    data = batchfs.torch.BatchDataset(sys.argv[1], sys.argv[2])
-    loader = accelerator.prepare(batchfs.torch.loader(data))
-    found = [float(batch["t"].mean()) for batch in loader]
-    accelerator.save_state("state")
-    accelerator.wait_for_everyone()
-    accelerator.load_state("state")
-    from accelerate.data_loader import IterableDatasetShard
-    data.set_epoch(0)
-    shard = IterableDatasetShard(data, batch_size=1, num_processes=2, process_index=accelerator.process_index)
-    show([accelerator.process_index, found, [float(batch["t"].mean()) for batch in shard]])
-"""
-
-
-def test_accelerate_leaves_a_loader_as_it_is(store, view_file, tmp_path):
-    pytest.importorskip("torch"), pytest.importorskip("accelerate")
-    shown = run_script(tmp_path, ACCELERATE, store, view_file, processes=2, environment={"CUDA_VISIBLE_DEVICES": ""})  # it may have one GPU
-    assert sorted(rank for rank, *_ in shown) == [0, 1]
-    expected = means(store, 0)
-    for rank, values, of_a_shard in shown:
-        assert np.allclose(values, expected[rank::2], rtol=1e-6)
-        assert np.allclose(of_a_shard, expected[rank::2], rtol=1e-6)
-
-
-OWN_LOADER = """
-import sys, warnings
-import batchfs.torch
-from accelerate import Accelerator
-from torch.utils.data import DataLoader
-
-if __name__ == "__main__":
-    workers, start, persistent = int(sys.argv[3]), sys.argv[4] or None, sys.argv[5] == "True"
-    accelerator = Accelerator(cpu=True)
-    data = batchfs.torch.BatchDataset(sys.argv[1], sys.argv[2])
-    loader = DataLoader(data, batch_size=None, num_workers=workers, multiprocessing_context=start, persistent_workers=persistent)
-    loader = accelerator.prepare(loader)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        found = [[float(batch["t"].mean()) for batch in loader] for _ in range(2)]
-    said = sum("batchfs.torch.loader(dataset)" in str(warning.message) for warning in said)
-    accelerator.end_training()
-    show([accelerator.process_index, len(loader), found, said])
-"""
-
-
-@pytest.mark.parametrize(("workers", "start", "persistent"), [(0, "", False), (2, "fork", False), (2, "spawn", True)])
-def test_accelerate_takes_a_data_loader_of_ones_own(store, view_file, tmp_path, workers, start, persistent):
-    pytest.importorskip("torch"), pytest.importorskip("accelerate")
-    shown = run_script(tmp_path, OWN_LOADER, store, view_file, workers, start, persistent, processes=2,
-                       environment={"CUDA_VISIBLE_DEVICES": ""})
-    assert sorted(rank for rank, *_ in shown) == [0, 1]
-    for rank, length, found, said in shown:
-        expected = [means(store, epoch)[rank::2] for epoch in range(2)]
-        assert length == len(expected[0]) and said >= 1
-        assert np.allclose(found, expected, rtol=1e-6), (rank, found, expected)
-
+# ---- Lightning ----------------------------------------------------------------------------------------------
 
 FULL_SHM = """
 import sys
@@ -302,6 +216,19 @@ if __name__ == "__main__":
     show([trainer.global_rank, model.seen])
 """
 
+LIGHTNING_OF_A_MAP = LIGHTNING[:LIGHTNING.index('if __name')] + """
+import batchfs.torch
+
+if __name__ == "__main__":
+    store, view, devices, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    model = Model()
+    trainer = Trainer(max_epochs=1, accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto", logger=False,
+                      enable_progress_bar=False, enable_model_summary=False, default_root_dir=folder, enable_checkpointing=False)
+    trainer.fit(model, batchfs.torch.loader(batchfs.torch.BatchMap(store, view)))
+    show([trainer.global_rank, model.seen])
+"""
+
+
 LIGHTNING_IN_THE_MIDDLE = LIGHTNING[:LIGHTNING.index('if __name__')] + """
 from lightning.pytorch.callbacks import ModelCheckpoint
 
@@ -330,6 +257,16 @@ def test_a_lightning_trainer_sees_every_batch_in_each_epoch(store, view_file, tm
         for epoch in range(3 if devices == 1 else 2):
             assert np.allclose(seen[f"train {epoch}"], means(store, epoch, part)[rank::devices], rtol=1e-5), epoch
         assert len(seen["val"]) > 1
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_lightning_trainer_divides_the_batches_of_a_map(store, view_file, tmp_path, devices):
+    pytest.importorskip("torch"), pytest.importorskip("lightning.pytorch", exc_type=ImportError)
+    found = dict(run_script(tmp_path, LIGHTNING_OF_A_MAP, store, view_file, devices, tmp_path))
+    assert set(found) == set(range(devices))
+    # With two devices its sampler shuffles the numbers of batches.
+    values = sum((seen["train 0"] for seen in found.values()), [])
+    assert np.allclose(sorted(values), sorted(means(store, 0)), rtol=1e-5)
 
 
 def test_lightning_resumes_in_the_middle_of_an_epoch(store, view_file, tmp_path):

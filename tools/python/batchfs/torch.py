@@ -188,11 +188,28 @@ class BatchMap(torch.utils.data.Dataset[Any]):
         self._epoch.fill_(epoch)
 
 
+class _First:
+    """Takes a batch out of a list of one, for loaders."""
+
+    def __init__(self, convert: Callable[[Any], Any] | None):
+        if isinstance(convert, _First):  # of a loader that a trainer copies
+            convert = convert.convert
+        self.convert: Callable[[Any], Any] = convert or torch.utils.data.default_convert
+
+    def __call__(self, batches: list[Any]) -> Any:
+        return self.convert(batches[0])
+
+
 class _Loader(torch.utils.data.DataLoader[Any]):
-    """Without automatic batches. Each iteration of a BatchDataset is the next epoch, with workers, too."""
+    """Each iteration of a BatchDataset is the next epoch, with workers, too."""
 
     def __init__(self, dataset: BatchDataset | BatchMap, **options: Any):
-        super().__init__(dataset, batch_size=None, **options)
+        if isinstance(dataset, BatchMap):
+            # One at a time, instead of without automatic batches: accelerate divides lists of numbers only.
+            options |= {"batch_size": 1, "collate_fn": _First(options.get("collate_fn"))}
+        else:
+            options["batch_size"] = None
+        super().__init__(dataset, **options)
         # accelerate would give each process a share of what the loader yields; a BatchDataset has its rank's share only.
         self._is_accelerate_prepared = isinstance(dataset, BatchDataset)
         self._left = -1  # batches that the running iteration will give
@@ -228,7 +245,8 @@ class _LoaderWithState(_Loader):
 
 def loader(dataset: BatchDataset | BatchMap, **options: Any) -> torch.utils.data.DataLoader[Any]:
     """`DataLoader(dataset, batch_size=None, **options)`, in which workers go through epochs as the dataset does, and which
-    Hugging Face's accelerate leaves as it is: a BatchDataset has the batches of its rank only.
+    Hugging Face's accelerate leaves as it is: a BatchDataset has the batches of its rank only. Those of a BatchMap are
+    divided by accelerate and by Lightning's Trainer.
 
     Of a BatchDataset and without workers it has `state_dict` and `load_state_dict`, those of the dataset.
     """
