@@ -5,10 +5,12 @@
  *   batchfs_writer_options options = {sizeof options};
  *   options.overlap = "cosine";
  *   batchfs_writer* writer;
- *   if (batchfs_writer_create("era5.zarr", "view.json", "predicted.zarr", &options, &writer,
- * error)) fail(error); for (each batch that batchfs_writer_remaining() names)
+ *   batchfs_writer_create("era5.zarr", "view.json", "out.zarr", &options, &writer, error);
+ *
+ *   for each batch that batchfs_writer_remaining() names:
  *     batchfs_writer_write(writer, "y", samples, count, values, "float32", NULL, error);
- *   if (batchfs_writer_close(writer, error) != 0) fail(error);
+ *
+ *   batchfs_writer_close(writer, error);
  *   batchfs_writer_free(writer);
  *
  * The output has an array for each variable of the tensors that are predicted, with the dimensions,
