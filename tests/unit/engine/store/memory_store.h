@@ -1,9 +1,11 @@
 #pragma once
-// A store in memory for tests: set its objects, make keys fail, see what was read.
+// A store in memory for tests: set its objects, make keys fail, see what was read. Reads may come
+// from several threads; what a test sets and looks at, while there are none.
 
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -35,7 +37,10 @@ class MemoryStore : public Store {
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     const auto object = find(key);
-    ++asked[key];
+    {
+      const std::lock_guard lock(mutex_);
+      ++asked[key];
+    }
     if (object == objects.end()) return std::nullopt;
     const std::vector<std::byte>& all = object->second;
     if (range.from_end)
@@ -43,6 +48,7 @@ class MemoryStore : public Store {
     const std::uint64_t offset = std::min<std::uint64_t>(range.offset, all.size());
     Buffer bytes(std::min<std::uint64_t>(range.length, all.size() - offset));
     if (bytes.size() > 0) std::memcpy(bytes.data(), all.data() + offset, bytes.size());
+    const std::lock_guard lock(mutex_);
     reads.push_back({key, offset, bytes.size()});
     return bytes;
   }
@@ -102,6 +108,8 @@ class MemoryStore : public Store {
     if (failing.contains(key)) throw Error(ErrorCode::io, "the disk is on fire", key);
     return objects.find(key);
   }
+
+  std::mutex mutex_;  // guards `reads` and `asked`
 };
 
 }  // namespace batchfs
