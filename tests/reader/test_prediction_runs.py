@@ -249,8 +249,8 @@ def test_zarr_python_is_not_needed(data, truth, tmp_path, monkeypatch):
     np.testing.assert_allclose(xr.open_zarr(tmp_path / "o").t.values, truth.t.values, rtol=1e-6)
 
 
-def test_the_library_is_looked_for_beside_the_program(data, tmp_path, monkeypatch):
-    """In a folder of its own, in lib beside bin, and not at all."""
+def test_the_library_is_looked_for_beside_the_program(data, tmp_path):
+    """Not there, broken, among the libraries of an installation, and in the program's folder."""
     built = pathlib.Path(find_library())
     program = tmp_path / "usr/bin/batchfs"
     program.parent.mkdir(parents=True)
@@ -258,6 +258,10 @@ def test_the_library_is_looked_for_beside_the_program(data, tmp_path, monkeypatc
     program.chmod(0o755)
     with pytest.raises(batchfs.NotFound, match="not beside the program .* install the wheel or the Debian package"):
         batchfs.create(tmp_path / "o", like=data, program=program, **OPTIONS)
+    (program.parent / built.name).write_text("no library")
+    with pytest.raises(batchfs.NotFound, match="cannot be loaded: .* install the wheel or the Debian package"):
+        batchfs.create(tmp_path / "o", like=data, program=program, **OPTIONS)
+    (program.parent / built.name).unlink()
     for place in ("lib64", os.path.join("lib", sysconfig.get_config_var("MULTIARCH") or ""), "lib", "bin"):
         copy = tmp_path / "usr" / place / built.name
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -265,10 +269,6 @@ def test_the_library_is_looked_for_beside_the_program(data, tmp_path, monkeypatc
         copy.symlink_to(built)
         assert pathlib.Path(find_library(program)) == copy
     out = batchfs.create(tmp_path / "o", like=data, program=program, **OPTIONS)
-    (program.parent / built.name).unlink()
-    (program.parent / built.name).write_text("no library")
-    with pytest.raises(batchfs.NotFound, match="cannot be loaded: .* install the wheel or the Debian package"):
-        batchfs.create(tmp_path / "o2", like=data, program=program, **OPTIONS)
     assert out.missing() == data.schema["samples"]
 
 
