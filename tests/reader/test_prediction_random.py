@@ -1,5 +1,6 @@
 """batchfs.create with views and options that are drawn, beside numpy: see expected_predictions.py."""
 
+import os
 import random
 
 import numpy as np
@@ -10,6 +11,8 @@ import batchfs
 from expected_predictions import expected
 from prediction_stores import open_
 from prediction_stores import store  # noqa: F401 (fixture)
+
+pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ, reason="Python would need the sanitizer's runtime")
 
 LENGTHS = {"time": 20, "lat": 26, "lon": 36}
 DIMS = {"t": ("time", "level", "lat", "lon"), "p": ("time", "lat", "lon"), "kind": ("time", "lat", "lon")}

@@ -87,12 +87,9 @@ void check_apart(const std::string& output, const StoreOptions& options) {
 Json described(const std::vector<PredictedArray>& arrays, const PredictionSamples& samples) {
   Json result{{"dims", samples.dims}, {"arrays", Json::array()}};
   for (const PredictedArray& array : arrays) {
-    Json one{{"name", array.name},
-             {"tensor", array.tensor},
-             {"tensor_dims", array.tensor_dims},
-             {"dtype", array.type.name()},
-             {"dims", Json::array()},
-             {"shape", Json::array()}};
+    Json one{
+        {"name", array.name},         {"tensor", array.tensor}, {"tensor_dims", array.tensor_dims},
+        {"dtype", array.type.name()}, {"dims", Json::array()},  {"shape", Json::array()}};
     for (const PredictedAxis& axis : array.axes) {
       one["dims"].push_back(axis.name);
       one["shape"].push_back(axis.length);

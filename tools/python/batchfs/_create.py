@@ -64,18 +64,21 @@ def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store
     """
     library = load(program if like is None or like._server is None or program is not None else like._server.program)
     source = _source_of(like, store, view, part, options)
+    share = (_given(rank, like.rank if like is not None else 0), _given(world, like.world if like is not None else 1),
+             _given(epoch, like.epoch if like is not None else 0))
+    if share[1] < 1:  # which the library takes for 1
+        raise InvalidArgument(f"rank {share[0]} is not below world {share[1]}")
     given = {
         "part": source.part, "tensors": [tensor] if isinstance(tensor, str) else None if tensor is None else list(tensor),
         "name": name if isinstance(name, str) else None,
         "names": [text for pair in name.items() for text in pair] if isinstance(name, Mapping) else None,
         "overlap": overlap, "time": time, "reduce": reduce, "dtype": _dtype_name(dtype), "chunks": _lengths("chunks", chunks),
         "shards": _lengths("shards", shards), "codec": codec, "denormalize": int(denormalize), "threads": threads,
-        "memory": _size(memory), "rank": _given(rank, like.rank if like is not None else 0),
-        "world": _given(world, like.world if like is not None else 1), "epoch": _given(epoch, like.epoch if like is not None else 0),
+        "memory": _size(memory), "rank": share[0], "world": share[1], "epoch": share[2],
         "store_options": source.options}
     with progress(f"opening {shown_store(source.store)}"):
         writer = Writer(library, source.store, source.view, os.fspath(output), given)
-    return Predictions(writer, os.fspath(output), like, given["rank"], given["world"], given["epoch"])
+    return Predictions(writer, os.fspath(output), like, *share)
 
 
 class _Source(NamedTuple):
@@ -120,7 +123,7 @@ def _dtype_name(dtype: Any) -> str | None:
     if dtype is None:
         return None
     try:
-        return np.dtype(dtype).name
+        return str(np.dtype(dtype).name)
     except TypeError:
         raise InvalidArgument(f"dtype={dtype!r} is no type of numpy; pass \"float32\" or another") from None
 
