@@ -10,6 +10,7 @@ import signal
 import sys
 import sysconfig
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -297,6 +298,24 @@ def test_a_forked_child_does_not_write(data, tmp_path):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert "in the process that writes" in (tmp_path / "said").read_text()
     assert target.missing() == data.schema["samples"]  # which wait in memory
+
+
+def test_options_of_the_dataset_are_the_outputs(store, truth, tmp_path):
+    """Those of the store; those of the server are left out."""
+    south = tmp_path / "groups.zarr"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        truth[["p"]].to_zarr(south, zarr_format=3, group="few/south")
+    view = view_of({"time": 1}, variables=["p"])
+    data = batchfs.open(south, view=view, group="few/south", threads=1, memory="128M", refresh="1h", cache_dir=tmp_path / "cache")
+    with batchfs.create(tmp_path / "o", like=data) as out:
+        for batch in out.remaining():
+            out.write(batch, batch["p"].numpy())
+    assert np.array_equal(xr.open_zarr(tmp_path / "o").p.values, truth.p.values)
+    with pytest.raises(batchfs.Error, match="branch|Icechunk"):
+        batchfs.create(tmp_path / "i", store=store, view=view, branch="main")
+    with pytest.raises(batchfs.InvalidArgument, match="store_options: .*--nothing"):
+        batchfs.create(tmp_path / "i", store=store, view=view, nothing=1)
 
 
 def test_values_in_every_layout(store, truth, tmp_path):

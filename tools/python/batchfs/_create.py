@@ -18,8 +18,8 @@ from ._writer import Writer, load
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # Options of `batchfs serve` that say how batches are made, rather than what a store has.
-_OF_SERVER = {"gpu", "memory", "prefetch", "device", "place", "view", "rank", "world", "mode", "device_memory", "part", "program",
-              "start"}
+_OF_SERVER = {"gpu", "gpu_memory", "memory", "prefetch", "device", "place", "view", "rank", "world", "mode", "device_memory", "part",
+              "program", "start", "refresh", "idle", "wait", "background"}
 
 
 def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store: str | os.PathLike[str] | None = None,
