@@ -4,7 +4,8 @@
 
 The package has an extension module for each Python that it is for: nanobind's stable ABI begins with 3.12, so 3.10 and
 3.11 have modules of their own, which lie side by side: Python imports the one with its own suffix. The program is
-batchfs/bin/batchfs, and a script in PATH runs it. Shared libraries are bundled by auditwheel, with their licences;
+batchfs/bin/batchfs, and a script in PATH runs it; what writes
+predictions is batchfs/lib/libbatchfs_writer.so.0. Shared libraries are bundled by auditwheel, with their licences;
 libraries that are loaded when first needed (ecCodes, zfp, libaec, CUDA's driver) are the system's.
 """
 
@@ -92,6 +93,8 @@ def fill(tree, build, extensions):
     for extension in extensions:
         copy_stripped(extension, package / extension.name)
     copy_stripped(build / "batchfs", package / "bin/batchfs")
+    writer = "libbatchfs_writer.so.0"  # which batchfs.create finds beside the program's folder
+    copy_stripped(build / writer, package / "lib" / writer)
     information = write_metadata(tree, tags_of(extensions))
     write_licences(build / "batchfs", information / "licenses")
     data = tree / information.name.replace(".dist-info", ".data")

@@ -101,7 +101,6 @@ COVERED = {
     "tools/inspect/inspect_text.cc": "tests/cli/test_inspect.py",
     "tools/inspect/inspected_array.cc": "tests/cli/test_inspect.py",
     "tools/monitor/report_pictures.cc": "tests/unit/tools/monitor/report_page_test.cc",
-    "tools/python/src/blend.cc": "tests/reader/test_predictions.py",
     "tools/python/src/module.cc": "tests/reader/test_batches.py",
     "tools/python/src/tensor.cc": "tests/reader/test_torch_tensors.py",
     "tools/show/coastline_data.cc": "tests/unit/tools/show/coastline_test.cc",

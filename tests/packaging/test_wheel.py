@@ -98,14 +98,34 @@ def test_the_program_is_in_path(installed, tmp_path):
     assert done.returncode == 1 and done.stderr.startswith("batchfs: inspect failed: ")
 
 
-def test_it_brings_its_libraries(installed, tmp_path):
-    (program,) = installed.glob("lib/python3*/site-packages/batchfs/bin/batchfs")
-    listed = subprocess.run(["ldd", program], env=bare(installed, tmp_path), capture_output=True, text=True, check=True).stdout
+@pytest.mark.parametrize("name", ["bin/batchfs", "lib/libbatchfs_writer.so.0"])
+def test_it_brings_its_libraries(installed, tmp_path, name):
+    (file,) = installed.glob(f"lib/python3*/site-packages/batchfs/{name}")
+    listed = subprocess.run(["ldd", file], env=bare(installed, tmp_path), capture_output=True, text=True, check=True).stdout
     found = re.findall(r"^\s+(\S+) => (\S+)|^\s+(\S+) \(", listed, re.M)
-    for name, path, alone in found:
-        library = os.path.basename(name or alone)
+    for needed, path, alone in found:
+        library = os.path.basename(needed or alone)
         assert library in SYSTEM or "/batchfs.libs/" in path, (library, path)
     assert sum("/batchfs.libs/" in path for _, path, _ in found) > 10
+
+
+CREATE = """
+import sys, numpy, batchfs
+from batchfs._writer import find_library
+with batchfs.create(sys.argv[2], store=sys.argv[1], view={"window": {"time": 1}, "variables": ["field"], "batch": {"size": 10}}) as out:
+    out.write(0, numpy.arange(300, dtype="f4").reshape(10, 1, 6, 5))
+print(find_library())
+"""
+
+
+def test_the_package_writes_predictions(installed, tmp_path):
+    zarr.create_group(tmp_path / "f.zarr").create_array("field", data=np.zeros((10, 6, 5), "f4"), chunks=(3, 4, 4),
+                                                        dimension_names=["time", "y", "x"])
+    done = subprocess.run([installed / "bin/python", "-c", CREATE, tmp_path / "f.zarr", tmp_path / "o.zarr"], env=bare(installed, tmp_path),
+                          cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip().startswith(str(installed)) and done.stdout.strip().endswith("batchfs/lib/libbatchfs_writer.so.0")
+    assert np.array_equal(zarr.open_group(tmp_path / "o.zarr", mode="r")["field"][...].ravel(), np.arange(300))
 
 
 def test_the_package_opens_a_store(installed, tmp_path):

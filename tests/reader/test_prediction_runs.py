@@ -4,20 +4,27 @@ import io
 import json
 import multiprocessing
 import os
+import pathlib
 import random
 import signal
+import sys
+import sysconfig
 import time
+import warnings
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import batchfs
-from batchfs import _output
+from batchfs import _output, _writer
+from batchfs._writer import find_library
 
 from prediction_stores import GRID, OPTIONS, OVERLAPPING, files, run_ranks, view_of, write_rank
 from prediction_stores import data, store, truth  # noqa: F401 (fixtures)
 from watching import eventually
+
+pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ, reason="Python would need the sanitizer's runtime")
 
 
 @pytest.fixture(scope="module")
@@ -91,21 +98,6 @@ def test_samples_that_are_missing_at_the_end_are_an_error(store, tmp_path, alone
     assert files(tmp_path / "o") == alone
 
 
-def test_parts_that_a_killed_rank_has_not_put_together(store, data, tmp_path, monkeypatch, alone):
-    """All samples of a chunk are there as parts, and no rank has any of it left to write."""
-    target = batchfs.create(tmp_path / "o", like=data, memory="20K", **OPTIONS)
-    with monkeypatch.context() as patched:
-        patched.setattr(batchfs.Predictions, "_fold", lambda self, placement, number, samples:
-                        self._parts.put(placement.name, number, samples) if samples else None)
-        with pytest.raises(KeyboardInterrupt), target:
-            for batch in target.remaining():
-                target.write(batch, batch["t"].numpy())
-            raise KeyboardInterrupt
-    assert target.missing() == 0 and not (tmp_path / "o/t").exists()
-    write_rank(store, tmp_path / "o", 0, 1)
-    assert files(tmp_path / "o") == alone
-
-
 def test_kills_at_random_moments(store, tmp_path, alone):
     rng = random.Random(5)
     context = multiprocessing.get_context("spawn")
@@ -136,9 +128,13 @@ def test_a_second_writer_of_a_rank_is_refused(data, tmp_path):
 
 def test_a_changed_call_is_refused(store, data, tmp_path):
     batchfs.create(tmp_path / "o", like=data, **OPTIONS)
-    for change, key in (({"overlap": "mean"}, "overlap"), ({"chunks": {"lat": 13}}, "arrays"), ({"denormalize": True}, "denormalize")):
+    for change, key in (({"overlap": "mean"}, "overlap"), ({"chunks": {"lat": 13}}, "arrays")):
         with pytest.raises(batchfs.InvalidArgument, match=f'of another run: its "{key}" differs; remove it'):
             batchfs.create(tmp_path / "o", like=data, **OPTIONS | change, rank=1, world=2)
+    normalized = batchfs.open(store, view=OVERLAPPING | {"normalize": {"method": "zscore", "statistics": {"t": {"mean": 280, "std": 10}}}})
+    batchfs.create(tmp_path / "n", like=normalized, denormalize=True, **OPTIONS)
+    with pytest.raises(batchfs.InvalidArgument, match="of another run"):
+        batchfs.create(tmp_path / "n", like=normalized, rank=1, world=2, **OPTIONS)
     other = batchfs.open(store, view=OVERLAPPING | {"window": GRID | {"lat": {"size": 8, "stride": 5}}})
     with pytest.raises(batchfs.InvalidArgument, match='its "samples" differs'):
         batchfs.create(tmp_path / "o", like=other, **OPTIONS, rank=1, world=2)
@@ -155,10 +151,11 @@ def test_parts_of_another_run_are_refused(store, data, tmp_path):
     part = next(p for p in (tmp_path / "o/.batchfs/parts").rglob("*") if p.is_file() and not p.name.endswith(".lock"))
     content = part.read_bytes()
     header, _, values = content.partition(b"\n")
-    for damaged in (header.replace(b'"run": "', b'"run": "x') + b"\n" + values, b"nonsense", b"",
-                    json.dumps(json.loads(header) | {"samples": [10**9], "bytes": [4]}).encode() + b"\nabcd"):
+    told = json.loads(header)
+    for damaged in (json.dumps(told | {"run": "x" + told["run"]}).encode() + b"\n" + values, b"nonsense", b"",
+                    json.dumps(told | {"samples": [10**9], "bytes": [4]}).encode() + b"\nabcd"):
         part.write_bytes(damaged)
-        with pytest.raises(batchfs.InvalidArgument, match="remove"):
+        with pytest.raises(batchfs.Error, match="remove"):
             batchfs.create(tmp_path / "o", like=data, **OPTIONS)
     part.write_bytes(content)
     batchfs.create(tmp_path / "o", like=data, **OPTIONS)
@@ -168,7 +165,7 @@ def test_places_that_are_no_output(data, store, tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "other").mkdir()
     (tmp_path / "other/x").write_text("x")
-    for place, match in ((tmp_path / "file", "is a file; name a new folder"), (tmp_path / "other", "did not make it; name a new"),
+    for place, match in ((tmp_path / "file", "is a file; name a new folder"), (tmp_path / "other", "did not write it; name a new"),
                          (store / "out", "lies in the store"), (store, "lies in the store"), ("s3://bucket/x", "s3://: name a folder"),
                          (tmp_path / "o.zip", "not the name of a folder")):
         with pytest.raises(batchfs.Error, match=match):
@@ -227,11 +224,12 @@ def test_wrong_arguments(store, data, tmp_path):
     plain = batchfs.open(store, view=view_of({"time": 1}, variables=["p", "kind"]))
     for arguments, match in (({"overlap": "max"}, "overlap='max' is unknown: pass one of"), ({}, "windows overlap along 'lat': pass overlap"),
                              ({"tensor": "z"}, "no tensor 'z'; it has t"), ({"overlap": "trim", "chunks": {"x": 3}}, "names 'x'"),
-                             ({"overlap": "trim", "chunks": {"lat": 0}}, "number of elements"), ({"overlap": "trim", "codec": "lz"}, "codec='lz'"),
+                             ({"overlap": "trim", "chunks": {"lat": 0}}, "number of elements"), ({"overlap": "trim", "codec": "lz"}, 'codec="lz"'),
                              ({"overlap": "trim", "shards": {"lat": 5}, "chunks": {"lat": 2}}, "no whole number of chunks"),
-                             ({"overlap": "trim", "dtype": "float31"}, "no type of numpy"), ({"overlap": "trim", "rank": 3, "world": 2}, "not below"),
+                             ({"overlap": "trim", "dtype": "float31"}, "no type of numpy"), ({"overlap": "trim", "rank": 3, "world": 2}, "not below"), ({"overlap": "trim", "world": 0}, "not below"),
+                             ({"overlap": "trim", "rank": -1}, "rank is -1"), ({"overlap": "trim", "epoch": -1}, "there is no epoch -1"),
                              ({"overlap": "trim", "name": "lat"}, "cannot be called 'lat'"), ({"overlap": "trim", "memory": "much"}, "no size"),
-                             ({"overlap": "cosine", "dtype": "i4"}, "makes means"), ({"overlap": "trim", "time": "when"}, "time='when'")):
+                             ({"overlap": "cosine", "dtype": "i4"}, "makes means"), ({"overlap": "trim", "time": "when"}, 'time="when"')):
         with pytest.raises(batchfs.InvalidArgument, match=match):
             batchfs.create(tmp_path / "o", like=data, **arguments)
     with pytest.raises(batchfs.InvalidArgument, match="2 variables: pass name= with a name for each"):
@@ -241,13 +239,98 @@ def test_wrong_arguments(store, data, tmp_path):
     assert not (tmp_path / "o").exists()
 
 
-def test_without_zarr(data, tmp_path, monkeypatch):
-    import sys
-    monkeypatch.setitem(sys.modules, "batchfs._zarr_arrays", None)
-    monkeypatch.setitem(sys.modules, "zarr", None)
-    monkeypatch.delattr(batchfs, "_zarr_arrays", raising=False)
-    with pytest.raises(batchfs.NotSupported, match="needs zarr-python 3 .* pip install"):
+def test_zarr_python_is_not_needed(data, truth, tmp_path, monkeypatch):
+    from batchfs.earth2studio import PredictionBackend
+
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "batchfs._zarr_arrays", None)
+        patched.setitem(sys.modules, "zarr", None)
+        with batchfs.create(tmp_path / "o", like=data, **OPTIONS) as out:
+            for batch in out.remaining():
+                out.write(batch, batch["t"].numpy())
+        with pytest.raises(batchfs.NotSupported, match="needs zarr-python 3 .* pip install"):
+            PredictionBackend(tmp_path / "p")
+    np.testing.assert_allclose(xr.open_zarr(tmp_path / "o").t.values, truth.t.values, rtol=1e-6)
+
+
+def test_the_library_is_looked_for_beside_the_program(data, tmp_path):
+    """Not there, broken, among the libraries of an installation, and in the program's folder."""
+    built = pathlib.Path(find_library())
+    program = tmp_path / "usr/bin/batchfs"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    with pytest.raises(batchfs.NotFound, match="not beside the program .* install the wheel or the Debian package"):
+        batchfs.create(tmp_path / "o", like=data, program=program, **OPTIONS)
+    (program.parent / built.name).write_text("no library")
+    with pytest.raises(batchfs.NotFound, match="cannot be loaded: .* install the wheel or the Debian package"):
+        batchfs.create(tmp_path / "o", like=data, program=program, **OPTIONS)
+    (program.parent / built.name).unlink()
+    for place in ("lib64", os.path.join("lib", sysconfig.get_config_var("MULTIARCH") or ""), "lib", "bin"):
+        copy = tmp_path / "usr" / place / built.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.unlink(missing_ok=True)
+        copy.symlink_to(built)
+        assert pathlib.Path(find_library(program)) == copy
+    out = batchfs.create(tmp_path / "o", like=data, program=program, **OPTIONS)
+    assert out.missing() == data.schema["samples"]
+
+
+def test_a_library_of_another_version_is_refused(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(_writer, "VERSION", "9.9.9")
+    with pytest.raises(batchfs.NotSupported, match="is version .* of batchfs, and this package is version 9.9.9; install both of one"):
         batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+
+
+def test_a_forked_child_does_not_write(data, tmp_path):
+    target = batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    target.write(data[0], data[0]["t"].numpy())
+    child = os.fork()
+    if child == 0:
+        said = b"nothing"
+        try:
+            target.missing()
+        except batchfs.Error as error:
+            said = str(error).encode()
+        (tmp_path / "said").write_bytes(said)
+        del target  # frees nothing here
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert "in the process that writes" in (tmp_path / "said").read_text()
+    assert target.missing() == data.schema["samples"]  # which wait in memory
+
+
+def test_options_of_the_dataset_are_the_outputs(store, truth, tmp_path):
+    """Those of the store; those of the server are left out."""
+    south = tmp_path / "groups.zarr"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        truth[["p"]].to_zarr(south, zarr_format=3, group="few/south")
+    view = view_of({"time": 1}, variables=["p"])
+    data = batchfs.open(south, view=view, group="few/south", threads=1, memory="128M", refresh="1h", cache_dir=tmp_path / "cache")
+    with batchfs.create(tmp_path / "o", like=data) as out:
+        for batch in out.remaining():
+            out.write(batch, batch["p"].numpy())
+    assert np.array_equal(xr.open_zarr(tmp_path / "o").p.values, truth.p.values)
+    with pytest.raises(batchfs.Error, match="branch|Icechunk"):
+        batchfs.create(tmp_path / "i", store=store, view=view, branch="main")
+    with pytest.raises(batchfs.InvalidArgument, match="store_options: .*--nothing"):
+        batchfs.create(tmp_path / "i", store=store, view=view, nothing=1)
+
+
+def test_values_in_every_layout(store, truth, tmp_path):
+    view = view_of({"time": 1}, variables=["p"])
+    data = batchfs.open(store, view=view)
+    layouts = (lambda v: v.astype(">f4"), np.asfortranarray, lambda v: np.repeat(v, 2, -1)[..., ::2], lambda v: v[::-1].copy()[::-1])
+    with batchfs.create(tmp_path / "o", like=data) as out:
+        for batch, change in zip(out.remaining(), layouts, strict=True):
+            out.write(batch, change(batch["p"].numpy()))
+    assert np.array_equal(xr.open_zarr(tmp_path / "o").p.values, truth.p.values)
+    unaligned = np.zeros(5 * 26 * 36 * 4 + 1, "u1")[1:].view("f4").reshape(5, 1, 26, 36)
+    with batchfs.create(tmp_path / "u", like=data) as out:
+        for number in range(4):
+            out.write(number, unaligned)
+    assert (xr.open_zarr(tmp_path / "u").p.values == 0).all()
 
 
 class ShortWrites(io.FileIO):

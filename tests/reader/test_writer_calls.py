@@ -97,6 +97,35 @@ class Writer:
         self.library.call("write", self.writer, tensor, samples.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(len(samples)),
                           ctypes.c_void_p(values.ctypes.data), (dtype or values.dtype.name).encode(), steps if strides else None)
 
+    def samples_of_epoch(self):
+        return self.numbers("samples")
+
+    def shape(self, samples, tensor=None):
+        samples = np.ascontiguousarray(samples, np.int64)
+        return self.numbers("shape", tensor, samples.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(len(samples))).tolist()
+
+    def done(self):
+        count = ctypes.c_size_t()
+        self.library.call("done", self.writer, None, ctypes.c_size_t(0), ctypes.byref(count))
+        values = np.full(count.value + 1, 9, np.uint8)
+        self.library.call("done", self.writer, values.ctypes.data_as(ctypes.c_void_p), count, ctypes.byref(count))
+        assert values[-1] == 9
+        return values[:-1].tolist()
+
+    def describe(self):
+        size = ctypes.c_size_t()
+        self.library.call("describe", self.writer, None, ctypes.c_size_t(0), ctypes.byref(size))
+        for capacity in (size.value, size.value + 1):  # the NUL has to fit, too
+            text = ctypes.create_string_buffer(b"x" * size.value, size.value + 9)
+            self.library.call("describe", self.writer, text, ctypes.c_size_t(capacity), ctypes.byref(size))
+            if capacity == size.value:
+                assert text.value == b"x" * size.value
+        assert len(text.value) == size.value
+        return json.loads(text.value)
+
+    def suspend(self):
+        self.library.call("suspend", self.writer)
+
     def missing(self):
         count = ctypes.c_uint64(99)
         self.library.call("missing", self.writer, ctypes.byref(count))
@@ -171,6 +200,47 @@ def test_windows_that_end_early(library, store, truth, tmp_path):
     writer.close()
     assert np.array_equal(open_(tmp_path / "o").p.values, truth.p.values)
     writer.free()
+
+
+def test_the_output_is_described(library, store, truth, tmp_path):
+    view = json.dumps(view_of({"time": 1, "lat": {"size": 8, "edge": "partial"}}, variables=["t"], batch={"size": 1}))
+    writer = library.create(store, view, tmp_path / "o", name="temperature", dtype="float64")
+    assert writer.describe() == {"dims": ["time", "lat"], "arrays": [
+        {"name": "temperature", "tensor": "t", "tensor_dims": ["sample", "time", "level", "lat", "lon"], "dtype": "float64",
+         "dims": ["time", "level", "lat", "lon"], "shape": [T, 2, 26, 36]}]}
+    assert writer.samples_of_epoch().tolist() == list(range(4 * T))
+    starts = writer.numbers("starts").reshape(-1, 2)
+    assert starts.tolist() == [[time, lat] for time in range(T) for lat in (0, 8, 16, 24)]
+    assert writer.shape([0]) == [1, 1, 2, 8, 36] and writer.shape([3], b"t") == [1, 1, 2, 2, 36]  # 26 rows: the last window has 2
+    with pytest.raises(Failed, match="nothing for the tensor 'z'"):
+        writer.shape([0], b"z")
+    with pytest.raises(Failed, match="numbers of the samples are needed"):
+        library.call("shape", writer.writer, None, None, ctypes.c_size_t(1), None, ctypes.c_size_t(0), ctypes.byref(ctypes.c_size_t()))
+    with pytest.raises(Failed, match="a place for the text"):
+        library.call("describe", writer.writer, None, ctypes.c_size_t(8), ctypes.byref(ctypes.c_size_t()))
+    writer.free()
+
+
+def test_a_suspended_output_goes_on(library, store, truth, tmp_path):
+    """Chunks of four steps, of which three are written; the rank is free at once, and the parts count."""
+    values = truth.p.values[:, None]
+    writer = library.create(store, PRESSURE, tmp_path / "o", chunks="time=4,lat=-1,lon=-1")
+    writer.write(np.arange(3), values[:3])
+    assert writer.done() == [0] * T
+    writer.suspend()
+    writer.suspend()
+    writer.close()  # does nothing: the output is not finished
+    assert not writer.finished() and writer.done() == [1] * 3 + [0] * (T - 3)
+    with pytest.raises(Failed, match="closed"):
+        writer.write([3], values[3:4])
+    again = library.create(store, PRESSURE, tmp_path / "o", chunks="time=4,lat=-1,lon=-1")
+    again.write(np.arange(3, T), values[3:])
+    again.close()
+    again.suspend()
+    assert again.done() == [1] * T and writer.finished()
+    assert np.array_equal(open_(tmp_path / "o").p.values, truth.p.values)
+    writer.free()
+    again.free()
 
 
 def test_threads_share_a_writer(library, store, truth, tmp_path):

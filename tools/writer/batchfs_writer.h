@@ -111,6 +111,35 @@ BATCHFS_WRITER_API int batchfs_writer_batch_samples(batchfs_writer* writer, int6
                                                     int64_t* samples, size_t capacity,
                                                     size_t* count, char* error);
 
+/* The shape of what batchfs_writer_write takes for these samples of a batch; `shape`, `capacity`
+ * and `count` as of batchfs_writer_remaining. Only at the edge of a dimension do batches differ. */
+BATCHFS_WRITER_API int batchfs_writer_shape(batchfs_writer* writer, const char* tensor,
+                                            const int64_t* samples, size_t samples_count,
+                                            int64_t* shape, size_t capacity, size_t* count,
+                                            char* error);
+
+/* The numbers of all samples of the epoch, ascending; as batchfs_writer_remaining. */
+BATCHFS_WRITER_API int batchfs_writer_samples(batchfs_writer* writer, int64_t* samples,
+                                              size_t capacity, size_t* count, char* error);
+
+/* Where the windows of these samples begin: of each one number for each dimension that windows move
+ * along, as batchfs_writer_describe names them; as batchfs_writer_remaining. */
+BATCHFS_WRITER_API int batchfs_writer_starts(batchfs_writer* writer, int64_t* starts,
+                                             size_t capacity, size_t* count, char* error);
+
+/* Of each of these samples: 1 where the output has it, 0 where batchfs_writer_missing counts it; as
+ * batchfs_writer_remaining. */
+BATCHFS_WRITER_API int batchfs_writer_done(batchfs_writer* writer, uint8_t* done, size_t capacity,
+                                           size_t* count, char* error);
+
+/* What the output has, as JSON: {"dims": ["time"], "arrays": [{"name": "t2m", "tensor": "y",
+ * "tensor_dims": ["sample", "time", "latitude"], "dtype": "float32", "dims": ["time", "latitude"],
+ * "shape": [28, 32]}]}, where the first "dims" are those that windows move along. Sets `*size` to
+ * the bytes of the text without the NUL behind it, and writes it, with the NUL, where it fits into
+ * `capacity` bytes. */
+BATCHFS_WRITER_API int batchfs_writer_describe(batchfs_writer* writer, char* text, size_t capacity,
+                                               size_t* size, char* error);
+
 /* How many samples of the epoch the output lacks, of all ranks; among them those that wait in
  * memory for the rest of their chunk, or to be encoded. */
 BATCHFS_WRITER_API int batchfs_writer_missing(batchfs_writer* writer, uint64_t* samples,
@@ -119,11 +148,16 @@ BATCHFS_WRITER_API int batchfs_writer_missing(batchfs_writer* writer, uint64_t* 
 /* 1: the output is complete, and opens as a Zarr store; else 0. */
 BATCHFS_WRITER_API int batchfs_writer_finished(batchfs_writer* writer);
 
-/* Ends this rank's share: other calls on the writer then fail, but for batchfs_writer_finished. The
- * rank that ends last makes the output a Zarr store. Fails with what a write has failed with; in
- * the rank that ends last with EIO when samples are missing: what was written stays, and the same
- * program continues it. Does nothing the second time. */
+/* Ends this rank's share: nothing can be written then. The rank that ends last makes the output a
+ * Zarr store. Fails with what a write has failed with; in the rank that ends last with EIO when
+ * samples are missing: what was written stays, and the same program continues it. Does nothing the
+ * second time. */
 BATCHFS_WRITER_API int batchfs_writer_close(batchfs_writer* writer, char* error);
+
+/* Ends this rank's share without finishing the output, as after a failure: what was written is kept
+ * for the next run, which the same program may begin at once. Fails with what a write has failed
+ * with. Does nothing after batchfs_writer_close, which does nothing after it. */
+BATCHFS_WRITER_API int batchfs_writer_suspend(batchfs_writer* writer, char* error);
 
 /* Frees the writer. Without batchfs_writer_close before, what was written is kept for the next
  * run. NULL is allowed. */

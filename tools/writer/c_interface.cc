@@ -89,6 +89,14 @@ std::map<std::string, std::int64_t> lengths_of(const char* text, const char* opt
   return batchfs::parse_lengths(text, option);
 }
 
+batchfs::Compression codec_of(const char* text) {
+  try {
+    return batchfs::parse_compression(text);
+  } catch (const Error& error) {
+    throw invalid(fmt::format("codec=\"{}\" is unknown: {}", text, error.why()));
+  }
+}
+
 batchfs::DataType type_of(const char* name) {
   if (name == nullptr) throw invalid("dtype is NULL; pass \"float32\" or another type of numpy");
   return std::strcmp(name, "bfloat16") == 0 ? batchfs::bfloat16() : batchfs::parse_numpy_type(name);
@@ -142,7 +150,7 @@ batchfs::OutputRequest request_of(const char* store, const char* view, const cha
   writing.world = std::max(1, rank_number(options.world, "world"));
   writing.chunks = lengths_of(options.chunks, "chunks");
   writing.shards = lengths_of(options.shards, "shards");
-  if (is_given(options.codec)) writing.compression = batchfs::parse_compression(options.codec);
+  if (is_given(options.codec)) writing.compression = codec_of(options.codec);
   if (options.memory != 0) writing.memory = options.memory;
   if (options.threads < 0) throw invalid(fmt::format("threads is {}", options.threads));
   writing.threads = options.threads;
@@ -155,11 +163,12 @@ batchfs::PredictionOutput& output_of(batchfs_writer* writer) {
 }
 
 /// Sets the count, and as many numbers as the caller's memory takes.
-void give(const std::vector<std::int64_t>& all, std::int64_t* numbers, std::size_t capacity,
-          std::size_t* count) {
+template <class Numbers, class Number>
+void give(const Numbers& all, Number* numbers, std::size_t capacity, std::size_t* count) {
   if (count == nullptr || (numbers == nullptr && capacity > 0))
     throw invalid("a place for the numbers and their count is needed");
-  std::copy_n(all.begin(), std::min(all.size(), capacity), numbers);
+  const auto taken = static_cast<std::ptrdiff_t>(std::min<std::size_t>(all.size(), capacity));
+  std::copy(all.begin(), all.begin() + taken, numbers);
   *count = all.size();
 }
 
@@ -202,6 +211,44 @@ int batchfs_writer_batch_samples(batchfs_writer* writer, int64_t batch, int64_t*
                  [&] { give(output_of(writer).batch_samples(batch), samples, capacity, count); });
 }
 
+int batchfs_writer_shape(batchfs_writer* writer, const char* tensor, const int64_t* samples,
+                         size_t samples_count, int64_t* shape, size_t capacity, size_t* count,
+                         char* error) {
+  return guarded(error, [&] {
+    if (samples == nullptr && samples_count > 0)
+      throw invalid("the numbers of the samples are needed");
+    give(output_of(writer).shape(tensor == nullptr ? "" : tensor, {samples, samples_count}), shape,
+         capacity, count);
+  });
+}
+
+int batchfs_writer_samples(batchfs_writer* writer, int64_t* samples, size_t capacity, size_t* count,
+                           char* error) {
+  return guarded(error,
+                 [&] { give(output_of(writer).samples().numbers, samples, capacity, count); });
+}
+
+int batchfs_writer_starts(batchfs_writer* writer, int64_t* starts, size_t capacity, size_t* count,
+                          char* error) {
+  return guarded(error, [&] { give(output_of(writer).samples().starts, starts, capacity, count); });
+}
+
+int batchfs_writer_done(batchfs_writer* writer, uint8_t* done, size_t capacity, size_t* count,
+                        char* error) {
+  return guarded(error, [&] { give(output_of(writer).done(), done, capacity, count); });
+}
+
+int batchfs_writer_describe(batchfs_writer* writer, char* text, size_t capacity, size_t* size,
+                            char* error) {
+  return guarded(error, [&] {
+    if (size == nullptr || (text == nullptr && capacity > 0))
+      throw invalid("a place for the text and its size is needed");
+    const std::string described = output_of(writer).description().dump();
+    if (described.size() < capacity) std::memcpy(text, described.c_str(), described.size() + 1);
+    *size = described.size();
+  });
+}
+
 int batchfs_writer_missing(batchfs_writer* writer, uint64_t* samples, char* error) {
   return guarded(error, [&] {
     if (samples == nullptr) throw invalid("a place for the number is needed");
@@ -217,6 +264,10 @@ int batchfs_writer_finished(batchfs_writer* writer) {
 
 int batchfs_writer_close(batchfs_writer* writer, char* error) {
   return guarded(error, [&] { output_of(writer).close(); });
+}
+
+int batchfs_writer_suspend(batchfs_writer* writer, char* error) {
+  return guarded(error, [&] { output_of(writer).suspend(); });
 }
 
 void batchfs_writer_free(batchfs_writer* writer) { delete writer; }

@@ -84,6 +84,21 @@ void check_apart(const std::string& output, const StoreOptions& options) {
   }
 }
 
+Json described(const std::vector<PredictedArray>& arrays, const PredictionSamples& samples) {
+  Json result{{"dims", samples.dims}, {"arrays", Json::array()}};
+  for (const PredictedArray& array : arrays) {
+    Json one{
+        {"name", array.name},         {"tensor", array.tensor}, {"tensor_dims", array.tensor_dims},
+        {"dtype", array.type.name()}, {"dims", Json::array()},  {"shape", Json::array()}};
+    for (const PredictedAxis& axis : array.axes) {
+      one["dims"].push_back(axis.name);
+      one["shape"].push_back(axis.length);
+    }
+    result["arrays"].push_back(std::move(one));
+  }
+  return result;
+}
+
 OutputRequest checked(OutputRequest request) {
   if (request.writing.world < 1 || request.writing.rank < 0 ||
       request.writing.rank >= request.writing.world)
@@ -107,6 +122,7 @@ PredictionOutput::PredictionOutput(const OutputRequest& request)
   view_ = with_samples(opened_, options);
   PredictionDescription description = describe_predictions(*view_, request.description);
   epoch_ = std::move(description.epoch);
+  described_ = described(description.arrays, epoch_.samples);
   bool partial = false;
   for (const PredictedArray& array : description.arrays) {
     for (std::uint32_t t = 0; t < view_->tensors().size(); ++t)
@@ -136,23 +152,34 @@ Dims PredictionOutput::shape_of(std::uint32_t tensor, std::span<const std::int64
   return shape;
 }
 
+PredictionOutput::Tensors::const_iterator PredictionOutput::tensor_named(
+    const std::string& name) const {
+  std::vector<std::string> known;
+  for (const auto& [other, number] : tensors_) known.push_back(other);
+  if (name.empty() && known.size() > 1)
+    throw invalid(
+        fmt::format("predictions of several tensors are passed by name: {}", join(known, ", ")));
+  const auto found = name.empty() ? tensors_.begin() : tensors_.find(name);
+  if (found == tensors_.end())
+    throw invalid(fmt::format("the output has nothing for the tensor '{}'; it has {}", name,
+                              join(known, ", ")));
+  return found;
+}
+
 void PredictionOutput::write(const std::string& tensor, std::span<const std::int64_t> samples,
                              const void* values, const DataType& type,
                              const std::int64_t* strides) {
-  std::vector<std::string> known;
-  for (const auto& [name, number] : tensors_) known.push_back(name);
-  if (tensor.empty() && known.size() > 1)
-    throw invalid(
-        fmt::format("predictions of several tensors are passed by name: {}", join(known, ", ")));
-  const auto found = tensor.empty() ? tensors_.begin() : tensors_.find(tensor);
-  if (found == tensors_.end())
-    throw invalid(fmt::format("the output has nothing for the tensor '{}'; it has {}", tensor,
-                              join(known, ", ")));
+  const auto found = tensor_named(tensor);
   const Dims shape = shape_of(found->second, samples);
   const Dims steps =
       strides == nullptr ? c_strides(shape, type.itemsize) : Dims(std::span(strides, shape.size()));
   writer_->write(found->first, samples,
                  {static_cast<const std::byte*>(values), type, shape, steps});
+}
+
+Dims PredictionOutput::shape(const std::string& tensor,
+                             std::span<const std::int64_t> samples) const {
+  return shape_of(tensor_named(tensor)->second, samples);
 }
 
 std::vector<std::int64_t> PredictionOutput::remaining() const {
@@ -174,10 +201,14 @@ std::vector<std::int64_t> PredictionOutput::batch_samples(std::int64_t batch) co
   return samples;
 }
 
+std::vector<bool> PredictionOutput::done() const { return writer_->done(); }
+
 std::uint64_t PredictionOutput::missing() const { return writer_->missing(); }
 
 bool PredictionOutput::finished() const { return writer_->finished(); }
 
 void PredictionOutput::close() { writer_->close(); }
+
+void PredictionOutput::suspend() { writer_->suspend(); }
 
 }  // namespace batchfs

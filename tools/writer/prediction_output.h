@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/json.h"
 #include "engine/write/prediction/describe_predictions.h"
 #include "engine/write/prediction/prediction_writer.h"
 #include "tools/cli/store_options.h"
@@ -37,13 +38,26 @@ class PredictionOutput {
              const DataType& type, const std::int64_t* strides);
   /// This rank's batches with samples that the output lacks, ascending.
   std::vector<std::int64_t> remaining() const;
-  /// Throws not_found for a number that the epoch does not have.
+  /// Throws invalid_argument for a number that the epoch does not have.
   std::vector<std::int64_t> batch_samples(std::int64_t batch) const;
+  /// As JSON: the arrays, and the dimensions that windows move along.
+  const Json& description() const { return described_; }
+  /// Those of the epoch, ascending.
+  const PredictionSamples& samples() const { return epoch_.samples; }
+  /// Of what is written for samples of one batch. `tensor` as for write().
+  Dims shape(const std::string& tensor, std::span<const std::int64_t> samples) const;
+  /// Of each sample: is it in the output?
+  std::vector<bool> done() const;
   std::uint64_t missing() const;
   bool finished() const;
   void close();
+  void suspend();
 
  private:
+  using Tensors = std::map<std::string, std::uint32_t>;  // numbers in the view, by name
+
+  /// `name` may be empty where there is one.
+  Tensors::const_iterator tensor_named(const std::string& name) const;
   /// Of the values that are passed for these samples: where batches differ, that of the batch of
   /// the first one.
   Dims shape_of(std::uint32_t tensor, std::span<const std::int64_t> samples) const;
@@ -53,7 +67,8 @@ class PredictionOutput {
   EpochSamples epoch_;
   const std::int64_t epoch_number_, rank_, world_;
   const bool reduces_;
-  std::map<std::string, std::uint32_t> tensors_;  // numbers in the view, by name
+  Tensors tensors_;
+  Json described_;
   /// Of each row of the samples, a batch that has it; empty where all batches have one shape.
   std::vector<std::int64_t> batch_of_;
   std::unique_ptr<PredictionWriter> writer_;

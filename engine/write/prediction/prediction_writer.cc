@@ -120,6 +120,14 @@ class PredictionWriter::State {
     if (finished()) folder_.store().discard_working_files();
   }
 
+  void suspend() {
+    const std::unique_lock lock(closing_);
+    if (closed_) return;
+    closed_ = true;
+    const std::unique_ptr<OutputStore::Lock> rank_lock = std::move(rank_lock_);
+    drain();
+  }
+
  private:
   static int default_threads() {
     return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 4);
@@ -288,6 +296,10 @@ bool PredictionWriter::finished() const { return state_->finished(); }
 
 void PredictionWriter::close() {
   explained([&] { state_->close(); });
+}
+
+void PredictionWriter::suspend() {
+  explained([&] { state_->suspend(); });
 }
 
 }  // namespace batchfs

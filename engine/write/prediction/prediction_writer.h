@@ -88,6 +88,9 @@ class PredictionWriter {
   /// write failed with; and, in the rank that ends last, io when samples are missing, saying how
   /// many: the same program continues it. Does nothing the second time.
   void close();
+  /// Ends this rank's share without finishing the output: what was written is kept for the next
+  /// run. Throws what a write failed with. Does nothing after close() and the second time.
+  void suspend();
 
  private:
   class State;

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import _arrays
-from ._chunking import WriteOptions, lay_out
+import numpy as np
+
 from ._dataset import Dataset
-from ._errors import Error, InvalidArgument, NotSupported
-from ._output import Folder
-from ._placement import OVERLAPS, placements_of
+from ._errors import Error, InvalidArgument
 from ._predictions import Predictions
-from ._windows import Windows
+from ._program import option_words, progress, shown_store, store_word, view_json
+from ._writer import Writer, load
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+# Options of `batchfs serve` that say how batches are made, rather than what a store has.
+_OF_SERVER = {"gpu", "gpu_memory", "memory", "prefetch", "device", "place", "view", "rank", "world", "mode", "device_memory", "part",
+              "program", "start", "refresh", "idle", "wait", "background"}
 
 
 def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store: str | os.PathLike[str] | None = None,
@@ -56,87 +59,81 @@ def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store
     memory       of values that wait for the rest of their chunk; beyond it they are kept in files
     threads      that encode chunks
 
-    Needs zarr-python 3. Elements that no sample covers are NaN (0 for whole numbers).
+    Elements that no sample covers are NaN (0 for whole numbers). The library libbatchfs_writer writes, which the wheel and
+    the Debian package bring; it is found beside the program.
     """
-    if overlap not in OVERLAPS:
-        raise InvalidArgument(f"overlap={overlap!r} is unknown: pass one of {', '.join(OVERLAPS)}")
-    if time not in ("valid", "lead"):
-        raise InvalidArgument(f"time={time!r} is unknown: pass \"valid\" or \"lead\"")
-    if reduce not in (None, "window"):
-        raise InvalidArgument(f"reduce={reduce!r} is unknown: pass \"window\", or nothing")
-    folder = Folder(output)
-    _arrays.check_zarr()
-    data = like
-    if data is None:
+    library = load(program if like is None or like._server is None or program is not None else like._server.program)
+    source = _source_of(like, store, view, part, options)
+    share = (_given(rank, like.rank if like is not None else 0), _given(world, like.world if like is not None else 1),
+             _given(epoch, like.epoch if like is not None else 0))
+    if share[1] < 1:  # which the library takes for 1
+        raise InvalidArgument(f"rank {share[0]} is not below world {share[1]}")
+    given = {
+        "part": source.part, "tensors": [tensor] if isinstance(tensor, str) else None if tensor is None else list(tensor),
+        "name": name if isinstance(name, str) else None,
+        "names": [text for pair in name.items() for text in pair] if isinstance(name, Mapping) else None,
+        "overlap": overlap, "time": time, "reduce": reduce, "dtype": _dtype_name(dtype), "chunks": _lengths("chunks", chunks),
+        "shards": _lengths("shards", shards), "codec": codec, "denormalize": int(denormalize), "threads": threads,
+        "memory": _size(memory), "rank": share[0], "world": share[1], "epoch": share[2],
+        "store_options": source.options}
+    with progress(f"opening {shown_store(source.store)}"):
+        writer = Writer(library, source.store, source.view, os.fspath(output), given)
+    return Predictions(writer, os.fspath(output), like, *share)
+
+
+class _Source(NamedTuple):
+    """What is read for the output's description."""
+
+    store: str
+    view: str  # the name of a file, or JSON
+    part: str | None
+    options: list[str]  # words of a command line
+
+
+def _source_of(like: Dataset | None, store: str | os.PathLike[str] | None,
+               view: Mapping[str, Any] | str | os.PathLike[str] | None, part: str | None, options: Mapping[str, Any]) -> _Source:
+    if like is None:
         if store is None or view is None:
             raise InvalidArgument("pass like=, a dataset; or store= and view=")
-        data = Dataset(store, view, part=part, program=program, **options)
+        return _Source(store_word(store), _view_text(view), part, _store_options(options))
+    if like._open_info is None:
+        raise Error("the dataset is closed; open it again")
+    server = like._server
+    if server is not None:
+        text = server.view if server.view is not None else like._arguments["view"]
+        return _Source(server.store, text, like._arguments.get("part"), _store_options(like._arguments))
+    if store is None:
+        raise InvalidArgument("a mount or a socket does not say where each sample lies: pass store= as well, the store that it serves")
+    return _Source(store_word(store), view_json(like.view), part, _store_options(options))
+
+
+def _view_text(view: Mapping[str, Any] | str | os.PathLike[str]) -> str:
+    return view_json(view) if isinstance(view, Mapping) else os.path.abspath(os.fspath(view))
+
+
+def _store_options(options: Mapping[str, Any]) -> list[str]:
+    return option_words({key: value for key, value in options.items() if key not in _OF_SERVER})
+
+
+def _given(value: int | None, default: int) -> int:
+    return default if value is None else operator.index(value)
+
+
+def _dtype_name(dtype: Any) -> str | None:
+    if dtype is None:
+        return None
     try:
-        rank = data.rank if rank is None else rank
-        world = data.world if world is None else world
-        if not 0 <= rank < world:
-            raise InvalidArgument(f"rank {rank} is not below world {world}")
-        info = data._open_info
-        if info is None:
-            raise Error("the dataset is closed; open it again")
-        if "mix" in info.view:
-            raise NotSupported("predictions of a mixture cannot be written: create an output for each of its views")
-        if info.xbatcher is not None:
-            raise NotSupported("predictions of views with \"xbatcher\" cannot be written: write the view with \"window\"")
-        windows = Windows.of(data, store, part, data.epoch if epoch is None else epoch, program)
-        _check_apart(folder.root, windows.store)
-        tensors = _tensors_of(list(info.tensors), tensor)
-        coarse = [one for one in tensors if "coarsen" in info.tensors[one]]
-        if coarse:
-            raise NotSupported(f"predictions of the tensor '{coarse[0]}' cannot be written, since the view coarsens it: name others "
-                               "with tensor=")
-        names = dict(name) if isinstance(name, Mapping) else {}
-        windows.reduce = reduce is not None
-        placements = placements_of(info, tensors, names, windows.arrays(), time, windows.reduce)
-        if isinstance(name, str):
-            if len(placements) != 1:
-                raise InvalidArgument(f"the tensor has {len(placements)} variables: pass name= with a name for each, "
-                                      f"{{{placements[0].name!r}: ...}}")
-            placements[0].name = name
-        for placement in placements:
-            if any(axis.name == placement.name for axis in placement.axes) or "/" in placement.name or not placement.name.strip("."):
-                raise InvalidArgument(f"an array cannot be called '{placement.name}' here; pass name=")
-            _units(placement.attributes, denormalize, "normalize" in info.view)
-        chosen = WriteOptions(overlap, rank, world, denormalize, dtype, chunks, shards, codec, _size(memory), threads)
-        for placement in placements:
-            lay_out(placement, windows, chosen)
-        return Predictions(folder, windows, placements, chosen, data if like is not None else None)
-    finally:
-        if like is None:
-            data.close()
+        return str(np.dtype(dtype).name)
+    except TypeError:
+        raise InvalidArgument(f"dtype={dtype!r} is no type of numpy; pass \"float32\" or another") from None
 
 
-def _tensors_of(known: list[str], wanted: str | list[str] | None) -> list[str]:
-    if wanted is None:
-        return known if len(known) == 1 or "y" not in known else ["y"]
-    chosen = [wanted] if isinstance(wanted, str) else list(wanted)
-    for one in chosen:
-        if one not in known:
-            raise InvalidArgument(f"the view has no tensor '{one}'; it has {', '.join(known)}")
-    return chosen
-
-
-def _units(attributes: dict[str, Any], denormalize: bool, is_normalized: bool) -> None:
-    """Of normalized values the units are called original_units."""
-    if denormalize and "original_units" in attributes:
-        attributes["units"] = attributes.pop("original_units")
-    elif not denormalize and is_normalized and "units" in attributes:
-        attributes["original_units"] = attributes.pop("units")
-
-
-def _check_apart(output: str, store: str) -> None:
-    """Refuses an output in the store that is read, or around it."""
-    source = store[len("file://"):] if store.startswith("file://") else store
-    if "://" in source:
-        return
-    one, other = os.path.realpath(output), os.path.realpath(source)
-    if one == other or one.startswith(other + os.sep) or other.startswith(one + os.sep):
-        raise InvalidArgument(f"the output '{output}' lies in the store that is read, or around it; name a place beside it")
+def _lengths(keyword: str, lengths: Mapping[str, int] | None) -> str | None:
+    """As the library takes them: "time=1,latitude=-1"."""
+    for dim, length in (lengths or {}).items():
+        if not isinstance(length, int) or (length < 1 and length != -1):
+            raise InvalidArgument(f"{keyword}= has {length!r} for '{dim}': pass a number of elements, or -1 for all of them")
+    return ",".join(f"{dim}={length}" for dim, length in lengths.items()) if lengths else None
 
 
 def _size(text: str | int) -> int:

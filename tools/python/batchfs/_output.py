@@ -1,11 +1,10 @@
-"""The place that predictions are written to: a folder that becomes a Zarr store with its last document.
+"""The place that a backend writes to: a folder that becomes a Zarr store with its last document.
 
     .batchfs.json               what the output is: the same call continues it
-    .batchfs/lock-rank-R        held by the process that writes rank R
-    .batchfs/ended-R-of-W       rank R of W was closed
-    .batchfs/parts/A/N/R-P      samples of object N of array A that rank R has, until all are there
+    .batchfs/lock-rank-0        held by the process that writes it
+    .batchfs/arrays/A           what array A is
     ARRAY/c/...                 objects, each put once, whole
-    zarr.json                   put last, by the rank that ends last
+    zarr.json                   put last
 
 An object that is there is finished: objects are written under another name and renamed.
 """
@@ -17,22 +16,17 @@ import ctypes
 import errno
 import fcntl
 import itertools
-import json
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from ._errors import Error, InvalidArgument, NotSupported
-from ._fold import Samples
 
 RUN_KEY = ".batchfs.json"
 WORKING = ".batchfs"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_MAX_HEADER = 64 << 20
 _numbers = itertools.count()
 _token = secrets.token_hex(4)  # processes of several machines may have one number
 
@@ -140,10 +134,6 @@ class Folder:
         except OSError:
             return False
 
-    def remove(self, key: str) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(self.path(key))
-
     def names(self, key: str) -> list[str]:
         """Of the files and folders in a folder, sorted."""
         try:
@@ -178,15 +168,6 @@ class Folder:
         """None: another process holds it."""
         return self._lock(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    @contextlib.contextmanager
-    def locked(self, name: str) -> Iterator[None]:
-        lock = self._lock(name, fcntl.LOCK_EX)
-        assert lock is not None
-        try:
-            yield
-        finally:
-            lock.release()
-
     def _lock(self, name: str, how: int) -> Lock | None:
         path = self.path(f"{WORKING}/{name}")
         try:
@@ -202,85 +183,3 @@ class Folder:
 
     def discard_working_files(self) -> None:
         shutil.rmtree(self.path(WORKING), ignore_errors=True)
-
-
-class Parts:
-    """Samples of objects that no rank has all samples of."""
-
-    def __init__(self, folder: Folder, run: str, rank: int):
-        self._folder = folder
-        self._run = run
-        self._rank = rank
-
-    @staticmethod
-    def _key(array: str, number: int) -> str:
-        return f"{WORKING}/parts/{array}/{number}"
-
-    def put(self, array: str, number: int, samples: Samples) -> None:
-        ordered = sorted(samples)
-        header = {"run": self._run, "samples": ordered, "bytes": [sum(part.nbytes for part in samples[one]) for one in ordered]}
-        data: list[Any] = [json.dumps(header).encode() + b"\n"]
-        data += [part.reshape(-1).view(np.uint8) for one in ordered for part in samples[one]]
-        self._folder.put(f"{self._key(array, number)}/{self._rank}-{_unique()}", data)
-
-    def numbers(self, array: str) -> list[int]:
-        """Of the objects that have parts."""
-        return [int(name) for name in self._folder.names(f"{WORKING}/parts/{array}") if name.isdecimal()]
-
-    def samples(self, array: str, number: int) -> set[int]:
-        """Of all parts of an object."""
-        found: set[int] = set()
-        for name in self._folder.names(self._key(array, number)):
-            found.update(self._header(f"{self._key(array, number)}/{name}")[0]["samples"])
-        return found
-
-    def read(self, array: str, number: int, shapes: Any, dtype: np.dtype[Any]) -> Samples:
-        """`shapes(sample)`: of its boxes."""
-        result: Samples = {}
-        for name in self._folder.names(self._key(array, number)):
-            key = f"{self._key(array, number)}/{name}"
-            header, offset = self._header(key)
-            data = np.fromfile(self._folder.path(key), np.uint8, offset=offset)
-            if len(data) != sum(header["bytes"]):
-                raise self._strange(key)
-            at = 0
-            for sample, size in zip(header["samples"], header["bytes"], strict=True):
-                parts = []
-                end = at + size
-                for shape in shapes(sample):
-                    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-                    if at + count > end:
-                        raise self._strange(key)
-                    parts.append(data[at:at + count].view(dtype).reshape(shape))
-                    at += count
-                if at != end:
-                    raise self._strange(key)
-                result[sample] = parts
-        return result
-
-    def discard(self, array: str, number: int) -> None:
-        key = self._key(array, number)
-        for name in self._folder.names(key):
-            self._folder.remove(f"{key}/{name}")
-        with contextlib.suppress(OSError):
-            os.rmdir(self._folder.path(key))
-
-    def _header(self, key: str) -> tuple[dict[str, Any], int]:
-        try:
-            with open(self._folder.path(key), "rb") as file:
-                line = file.readline(_MAX_HEADER)
-            header = json.loads(line)
-            if (header["run"] == self._run and all(isinstance(one, int) for one in header["samples"] + header["bytes"])
-                    and len(header["samples"]) == len(header["bytes"])):
-                return header, len(line)
-        except FileNotFoundError:  # another rank has put the object meanwhile
-            return {"samples": [], "bytes": []}, 0
-        except OSError as error:
-            raise failure(error, "reading", self._folder.path(key)) from None
-        except (ValueError, KeyError, TypeError):
-            pass
-        raise self._strange(key)
-
-    def _strange(self, key: str) -> Error:
-        return InvalidArgument(f"the file '{self._folder.path(key)}' is not of this run, or it is damaged; remove it, and write "
-                               "the samples again that out.remaining() gives")

@@ -15,7 +15,7 @@ from zarr.storage import MemoryStore
 
 from ._cf import encoded
 from ._errors import InvalidArgument
-from ._placement import Axis, Placement
+from ._layout import Axis, Layout
 
 _DOCUMENT = "zarr.json"
 _WHOLE: Any = {"write_empty_chunks": True}
@@ -53,23 +53,23 @@ class Arrays:
         self._arrays: dict[str, Any] = {}
         self._coordinates: dict[str, tuple[Any, np.ndarray]] = {}
 
-    def add(self, placement: Placement, codec: str) -> None:
-        attributes = placement.attributes
-        if placement.dtype.kind == "f":
+    def add(self, layout: Layout, codec: str) -> None:
+        attributes = layout.attributes
+        if layout.dtype.kind == "f":
             attributes = attributes | {"_FillValue": float("nan")}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._arrays[placement.name] = self._group.create_array(
-                placement.name, shape=placement.shape, dtype=placement.dtype, chunks=placement.chunk,
-                shards=placement.object_shape if placement.is_sharded else None, compressors=compressors_of(codec), filters=None,
-                fill_value=placement.dtype.type(placement.fill), dimension_names=[axis.name for axis in placement.axes],
-                attributes=_plain(attributes, placement.dtype), config=_WHOLE)
+            self._arrays[layout.name] = self._group.create_array(
+                layout.name, shape=layout.shape, dtype=layout.dtype, chunks=layout.chunk,
+                shards=layout.object_shape if layout.is_sharded else None, compressors=compressors_of(codec), filters=None,
+                fill_value=layout.dtype.type(layout.fill), dimension_names=[axis.name for axis in layout.axes],
+                attributes=_plain(attributes, layout.dtype), config=_WHOLE)
 
     def add_coordinate(self, axis: Axis) -> None:
         """The labels of a dimension, as CF has them."""
         if axis.labels is None or axis.name in self._coordinates or axis.name in self._arrays:
             return
-        values, attributes = encoded(axis.labels, axis.attributes)
+        values, attributes = encoded(axis.labels, {})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of strings, which have no specification yet
             array = self._group.create_array(axis.name, shape=values.shape, dtype=str if values.dtype.kind == "U" else values.dtype,
@@ -87,7 +87,7 @@ class Arrays:
                 array[...] = values
 
     def identity(self) -> dict[str, Any]:
-        """The documents of the arrays of predictions."""
+        """The documents of the arrays, without coordinates."""
         documents = self._sink.documents()
         return {name: json.loads(documents[f"{name}/{_DOCUMENT}"]) for name in sorted(self._arrays)}
 

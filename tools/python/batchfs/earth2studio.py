@@ -19,16 +19,17 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import arrays_of, check_zarr
-from ._chunking import dtype_of, objects_of
-from ._errors import Error, InvalidArgument
+from ._errors import Error, InvalidArgument, NotSupported
 from ._host import on_host
+from ._layout import Axis, Layout, digest_of, dtype_of, objects_of
 from ._output import RUN_KEY, WORKING, Folder
-from ._placement import Axis, Placement, digest_of
+
+if TYPE_CHECKING:
+    from ._zarr_arrays import Arrays
 
 _RUN = {"batchfs": "earth2studio", "version": 1}
 _ONE_BY_ONE = ("ensemble", "time", "lead_time")  # workflows write one position of these at a time
@@ -59,11 +60,11 @@ class PredictionBackend:
 
     def __init__(self, output: str | os.PathLike[str], *, chunks: Mapping[str, int] | None = None,
                  shards: Mapping[str, int] | None = None, codec: str = "zstd", threads: int | None = None):
-        check_zarr()
+        arrays = _zarr_arrays()
         self._folder = Folder(output)
         self._chunks, self._shards, self._codec = dict(chunks or {}), shards, codec
-        self._arrays = arrays_of(self._folder.put, [], codec)
-        self._placements: dict[str, Placement] = {}
+        self._arrays = arrays(self._folder.put)
+        self._layouts: dict[str, Layout] = {}
         self._axes: dict[str, Axis] = {}
         self._kept: dict[str, set[int]] = {}  # objects that an earlier run has put
         self._mutex = threading.Lock()  # guards what follows
@@ -105,13 +106,13 @@ class PredictionBackend:
         values = [None] * len(names) if data is None else _tensors(data, names)
         axes, curved = self._axes_of(coords)
         for name, one in zip(names, values, strict=True):
-            if name in self._placements or name in self._axes or not name.strip(".") or "/" in name:
+            if name in self._layouts or name in self._axes or not name.strip(".") or "/" in name:
                 raise InvalidArgument(f"an array cannot be called '{name}' here: the name is taken or no name of a folder")
             shown = dict(attributes or {}) | ({"coordinates": " ".join(curved)} if curved else {})
             wanted = dtype if dtype is not None else "float32" if one is None else one.dtype
-            self._add(name, axes, dtype_of(wanted, "float32"), shown, self._chunks)
+            self._add(name, axes, dtype_of(wanted), shown, self._chunks)
             if one is not None:
-                self._write(self._placements[name], one, [np.arange(axis.length) for axis in axes])
+                self._write(self._layouts[name], one, [np.arange(axis.length) for axis in axes])
 
     def write(self, x: Any, coords: Mapping[str, Any], array_name: str | Iterable[str]) -> None:
         """Writes values at the positions of their labels. They are copied: the memory may be used again when this returns.
@@ -121,15 +122,15 @@ class PredictionBackend:
         self._check()
         names = _names(array_name)
         tensors = _tensors(x, names)
-        if absent := [name for name in names if name not in self._placements]:
+        if absent := [name for name in names if name not in self._layouts]:
             raise InvalidArgument(f"the output has no array '{absent[0]}': call add_array with all of its coordinates first")
         labels = {dim: values for dim, values, _ in _flat(coords)}
         for name, values in zip(names, tensors, strict=True):
-            placement = self._placements[name]
-            dims = [axis.name for axis in placement.axes]
+            layout = self._layouts[name]
+            dims = [axis.name for axis in layout.axes]
             if list(labels) != dims:
                 raise InvalidArgument(f"'{name}' has the dimensions {', '.join(dims)}, and what is written has {', '.join(labels)}")
-            self._write(placement, values, [_positions(axis, labels[axis.name]) for axis in placement.axes])
+            self._write(layout, values, [_positions(axis, labels[axis.name]) for axis in layout.axes])
 
     def close(self) -> None:
         """Writes what is left, and makes the output a Zarr store. Raises what a write failed with."""
@@ -138,7 +139,7 @@ class PredictionBackend:
         try:
             self._drain()
             for (name, number), one in sorted(self._open.items(), key=lambda item: item[0]):
-                self._store(self._placements[name], number, one.values)
+                self._store(self._layouts[name], number, one.values)
             self._open.clear()
             self._drain()
             self._arrays.put_coordinates()
@@ -162,7 +163,7 @@ class PredictionBackend:
         self._release()
 
     def __contains__(self, name: object) -> bool:
-        return name in self._placements
+        return name in self._layouts
 
     # Arrays.
 
@@ -182,29 +183,27 @@ class PredictionBackend:
         grid = [axis for _, axis in curved]
         for name, _ in curved:
             values = np.asarray(coords[name])
-            if name in self._placements:
+            if name in self._layouts:
                 continue
             self._add(name, grid, values.dtype, {}, {axis.name: -1 for axis in grid}, shards=None)
-            self._write(self._placements[name], values, [np.arange(axis.length) for axis in grid])
+            self._write(self._layouts[name], values, [np.arange(axis.length) for axis in grid])
         return axes, [name for name, _ in curved]
 
     def _add(self, name: str, axes: list[Axis], dtype: np.dtype[Any], attributes: dict[str, Any], chunks: Mapping[str, int],
-             **layout: Any) -> None:
+             **options: Any) -> None:
         own = [Axis(axis.name, axis.length, labels=axis.labels) for axis in axes]  # objects are of each array
-        placement = Placement(name, name, tuple(axis.name for axis in axes), own, tuple(range(len(axes))), None, attributes)
-        placement.dtype = dtype
-        placement.fill = float("nan") if dtype.kind == "f" else 0
+        layout = Layout(name, own, dtype, attributes)
         dims = {axis.name for axis in axes}
         wanted = dict.fromkeys(dims.intersection(_ONE_BY_ONE), 1) | {dim: n for dim, n in chunks.items() if dim in dims}
-        shards = layout.get("shards", self._shards)
+        shards = options.get("shards", self._shards)
         if shards is not None:
             shards = {dim: n for dim, n in shards.items() if dim in dims} or None
-        placement.set_objects(*objects_of(placement, wanted, shards))
-        self._arrays.add(placement, self._codec)
+        layout.set_objects(*objects_of(layout, wanted, shards))
+        self._arrays.add(layout, self._codec)
         document = {"array": self._arrays.identity()[name], "labels": digest_of(own)}
         self._same_run(name, json.dumps(document, sort_keys=True, indent=1).encode())
-        self._placements[name] = placement
-        self._kept[name] = set(self._found(placement))
+        self._layouts[name] = layout
+        self._kept[name] = set(self._found(layout))
 
     def _same_run(self, name: str, document: bytes) -> None:
         key = f"{WORKING}/arrays/{name}"
@@ -215,43 +214,43 @@ class PredictionBackend:
         if found is None:
             self._folder.put(key, document)
 
-    def _found(self, placement: Placement) -> Iterator[int]:
+    def _found(self, layout: Layout) -> Iterator[int]:
         """The numbers of the objects that exist."""
-        for key in self._folder.objects(f"{placement.name}/c"):
+        for key in self._folder.objects(f"{layout.name}/c"):
             at = key.split("/")
-            if len(at) == len(placement.grid) and all(one.isdecimal() for one in at):
-                yield placement.number(tuple(map(int, at)))
+            if len(at) == len(layout.grid) and all(one.isdecimal() for one in at):
+                yield layout.number(tuple(map(int, at)))
 
     # Values.
 
-    def _write(self, placement: Placement, values: np.ndarray, positions: list[np.ndarray]) -> None:
+    def _write(self, layout: Layout, values: np.ndarray, positions: list[np.ndarray]) -> None:
         shape = tuple(len(one) for one in positions)
         if values.shape != shape:
-            raise InvalidArgument(f"what is written to '{placement.name}' has the shape {values.shape}, and its coordinates {shape}")
-        if not np.can_cast(values.dtype, placement.dtype, "same_kind"):
-            raise InvalidArgument(f"what is written to '{placement.name}' is of the type {values.dtype}, and the array of "
-                                  f"{placement.dtype}: convert it, or pass dtype= to add_array")
-        along = [_by_object(one, axis.step) for one, axis in zip(positions, placement.axes, strict=True)]
+            raise InvalidArgument(f"what is written to '{layout.name}' has the shape {values.shape}, and its coordinates {shape}")
+        if not np.can_cast(values.dtype, layout.dtype, "same_kind"):
+            raise InvalidArgument(f"what is written to '{layout.name}' is of the type {values.dtype}, and the array of "
+                                  f"{layout.dtype}: convert it, or pass dtype= to add_array")
+        along = [_by_object(one, axis.step) for one, axis in zip(positions, layout.axes, strict=True)]
         for pieces in itertools.product(*along):
-            number = placement.number(tuple(piece[0] for piece in pieces))
+            number = layout.number(tuple(piece[0] for piece in pieces))
             source, target = _index([piece[1] for piece in pieces]), _index([piece[2] for piece in pieces])
-            self._fill(placement, number, values[source], target)
+            self._fill(layout, number, values[source], target)
 
-    def _fill(self, placement: Placement, number: int, part: np.ndarray, target: Index) -> None:
-        if number in self._kept[placement.name]:
+    def _fill(self, layout: Layout, number: int, part: np.ndarray, target: Index) -> None:
+        if number in self._kept[layout.name]:
             return
-        key = (placement.name, number)
-        shape = tuple(one.stop - one.start for one in placement.region(number))
+        key = (layout.name, number)
+        shape = tuple(one.stop - one.start for one in layout.region(number))
         with self._mutex:
             if key in self._put:
-                raise InvalidArgument(f"values of '{placement.name}' are written a second time, and the chunk that has them is complete: "
+                raise InvalidArgument(f"values of '{layout.name}' are written a second time, and the chunk that has them is complete: "
                                       "write each value once")
             one = self._open.get(key)
             if one is None and part.shape == shape and all(isinstance(index, slice) for index in target):
-                values = np.array(part, placement.dtype, order="C")
+                values = np.array(part, layout.dtype, order="C")
             else:
                 if one is None:
-                    one = _Open(np.full(shape, placement.fill, placement.dtype), np.ones(shape, bool))
+                    one = _Open(np.full(shape, layout.fill, layout.dtype), np.ones(shape, bool))
                     self._open[key] = one
                 one.values[target] = part
                 one.lacks[target] = False
@@ -259,15 +258,15 @@ class PredictionBackend:
                     return
                 values = self._open.pop(key).values
             self._put.add(key)
-        self._store(placement, number, values)
+        self._store(layout, number, values)
 
-    def _store(self, placement: Placement, number: int, values: np.ndarray) -> None:
+    def _store(self, layout: Layout, number: int, values: np.ndarray) -> None:
         """Encodes and puts an object on another thread."""
         self._slots.acquire()
 
         def job() -> None:
             try:
-                self._arrays.put(placement.name, placement.region(number), values)
+                self._arrays.put(layout.name, layout.region(number), values)
             except Exception as error:
                 with self._mutex:
                     self._failed = self._failed or error
@@ -302,8 +301,17 @@ class PredictionBackend:
             self._lock.release()
 
     def __repr__(self) -> str:
-        names = ", ".join(f"{one.name} {one.dtype} {one.shape}" for one in self._placements.values())
+        names = ", ".join(f"{one.name} {one.dtype} {one.shape}" for one in self._layouts.values())
         return f"<batchfs.earth2studio.PredictionBackend {self._folder.root}: {names or 'no arrays'}>"
+
+
+def _zarr_arrays() -> type[Arrays]:
+    """Raises NotSupported where zarr-python is not installed, which only this backend needs."""
+    try:
+        from ._zarr_arrays import Arrays
+    except ImportError as error:
+        raise NotSupported(f"batchfs.earth2studio needs zarr-python 3 ({error}): pip install 'zarr>=3.0.8'") from None
+    return Arrays
 
 
 def _names(array_name: str | Iterable[str]) -> list[str]:

@@ -8,7 +8,6 @@
 
 #include "engine/base/error.h"
 #include "gpu/reader/reader.h"
-#include "tools/python/src/blend.h"
 #include "tools/python/src/tensor.h"
 
 namespace batchfs::python {
@@ -140,7 +139,6 @@ NB_MODULE(_core, module) {
   });
 
   bind_tensor(module);
-  bind_blend(module);
   nb::class_<BatchView>(module, "Batch")
       .def_prop_ro("epoch", [](const BatchView& self) { return self.batch->epoch; })
       .def_prop_ro("number", [](const BatchView& self) { return self.batch->number; })

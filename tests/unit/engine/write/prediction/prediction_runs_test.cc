@@ -151,6 +151,22 @@ TEST_F(PredictionRunsTest, ARankThatBeganAgainHasNotEnded) {
   EXPECT_TRUE(again.finished());
 }
 
+TEST_F(PredictionRunsTest, ASuspendedRankMayBeginAgainAtOnce) {
+  PredictionWriter first({array_}, samples_, options_);
+  write_some(first, 0, 1, 7);
+  first.suspend();
+  first.suspend();
+  first.close();  // does not finish it
+  EXPECT_FALSE(first.finished());
+  EXPECT_EQ(first.missing(), samples_.size() - 7);
+  PredictionWriter again({array_}, samples_, options_);
+  EXPECT_EQ(again.missing(), samples_.size() - 7);
+  write_some(again, 0, 1);
+  again.close();
+  again.suspend();
+  EXPECT_TRUE(again.finished());
+}
+
 TEST_F(PredictionRunsTest, PartsThatNoRankHasPutTogetherArePutAtTheEnd) {
   { PredictionWriter writer({array_}, samples_, options_); }
   const PredictionFolder folder(options_.output);
