@@ -94,8 +94,6 @@ SessionState::SessionState(int fd) {
     throw Error(version ? ErrorCode::not_supported : ErrorCode::corrupt, problem);
   }
   if (layout_->mount_time == 0) layout_->mount_time = std::time(nullptr);
-  for (std::uint32_t slot = kSlots; slot-- > 0;)
-    if (layout_->slots[slot].ino == 0) free_.push_back(slot);
 }
 
 std::shared_ptr<VersionTable> SessionState::versions(int fd) {
@@ -168,7 +166,13 @@ std::time_t SessionState::reading_time() const {
 
 bool SessionState::was_identified_again() const { return layout_->readings > 1; }
 
-std::uint32_t SessionState::next_daemon() { return ++layout_->daemons; }
+std::uint32_t SessionState::next_daemon() {
+  const std::lock_guard lock(mutex_);
+  free_.clear();
+  for (std::uint32_t slot = kSlots; slot-- > 0;)
+    if (layout_->slots[slot].ino == 0) free_.push_back(slot);
+  return ++layout_->daemons;
+}
 
 std::vector<SessionState::OpenedFile> SessionState::opened_files() const {
   std::vector<OpenedFile> result;

@@ -79,7 +79,9 @@ class SessionState {
   /// Was the store read again since the session began?
   bool was_identified_again() const;
 
-  /// The number of this daemon among those of the session, from 1 on. Counts up.
+  /// The number of this daemon among those of the session, from 1 on. Counts up. To be called when
+  /// no other daemon serves any more, and before add(): which slots are free is found here, since
+  /// one that is replaced takes slots until it ends.
   std::uint32_t next_daemon();
 
   /// An open file whose contents must stay the same.
@@ -103,7 +105,7 @@ class SessionState {
   struct Layout;
   Layout* layout_ = nullptr;
   std::mutex mutex_;                 // guards free_
-  std::vector<std::uint32_t> free_;  // slots
+  std::vector<std::uint32_t> free_;  // slots, from next_daemon() on
 };
 
 }  // namespace batchfs

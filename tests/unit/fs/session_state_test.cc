@@ -69,6 +69,20 @@ TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
   EXPECT_EQ(SessionState(fd).opened_files().size(), 1u);
 }
 
+TEST_F(SessionStateTest, ASlotThatTheDaemonBeforeTookMeanwhileIsNotFree) {
+  SessionState before(fd);
+  before.next_daemon();
+  SessionState next(fd);  // opened while the other serves, as `mount --replace` does
+  before.set_handles(before.add(7, 0, {5, 6}), 1);
+  next.next_daemon();
+  next.add(8, 0, {7, 8});
+  const auto both = SessionState(fd).opened_files();
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].ino, 7u);
+  EXPECT_EQ(both[0].digest, (ContentDigest{5, 6}));
+  EXPECT_EQ(both[1].ino, 8u);
+}
+
 TEST_F(SessionStateTest, OtherInodeNumbersAreRefused) {
   SessionState(fd).identify("these views");
   SessionState next(fd);
@@ -121,6 +135,7 @@ TEST_F(SessionStateTest, ARequestThatIsTooLongIsNotKept) {
 
 TEST_F(SessionStateTest, FullAndReused) {
   SessionState state(fd);
+  state.next_daemon();
   std::uint32_t count = 0, last = 0;
   for (std::uint32_t slot; (slot = state.add(1 + count, 1)) != SessionState::kNoSlot; ++count)
     last = slot;
@@ -128,7 +143,9 @@ TEST_F(SessionStateTest, FullAndReused) {
   EXPECT_GE(count, 10'000u);
   state.remove(last);
   EXPECT_EQ(state.add(5, 5), last);
-  EXPECT_EQ(SessionState(fd).add(6, 6), SessionState::kNoSlot);
+  SessionState next(fd);
+  next.next_daemon();
+  EXPECT_EQ(next.add(6, 6), SessionState::kNoSlot);
 }
 
 TEST_F(SessionStateTest, AnotherVersionsStateIsRefused) {
