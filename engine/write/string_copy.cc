@@ -19,7 +19,8 @@ void append_count(std::string& bytes, std::size_t count) {
   bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-/// numcodecs.vlen: the number of strings, then each with its length, in 32-bit numbers.
+}  // namespace
+
 std::string encode_strings(const std::vector<std::string>& strings) {
   std::string bytes;
   append_count(bytes, strings.size());
@@ -29,8 +30,6 @@ std::string encode_strings(const std::vector<std::string>& strings) {
   }
   return bytes;
 }
-
-}  // namespace
 
 CopiedStrings copy_strings(const std::shared_ptr<Store>& store,
                            const std::shared_ptr<const ArrayMetadata>& source,

@@ -89,4 +89,17 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
   return view->with_components(std::move(components));
 }
 
+std::shared_ptr<const View> find_samples(const OpenedView& opened, const StoreOptions& options) {
+  if (!opened.view->needs_scan()) return opened.view;
+  Log log;
+  Engine engine({.threads = options.threads,
+                 .memory = opened.opened.budget,
+                 .prefetch = false,
+                 .store = opened.opened.store,
+                 .held = opened.opened.held_memory()},
+                log);
+  for (const auto& store : opened.opened.stores()) engine.add_store(store);
+  return find_samples(opened.view, opened.opened, options, engine, log);
+}
+
 }  // namespace batchfs

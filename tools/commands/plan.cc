@@ -316,15 +316,7 @@ std::string plan_split(const OpenedViews& opened, const PlanOptions& options,
 void write_windows(const PlanOptions& options, Output& output) {
   output.expect_binary("write it to a file: > windows.npy");
   const OpenedView opened = open_view(options.store, options.view, {.part = options.part});
-  Log log;
-  Engine engine({.threads = options.store.threads,
-                 .memory = opened.opened.budget,
-                 .prefetch = false,
-                 .store = opened.opened.store,
-                 .held = opened.opened.held_memory()},
-                log);
-  for (const auto& store : opened.opened.stores()) engine.add_store(store);
-  const auto view = find_samples(opened.view, opened.opened, options.store, engine, log);
+  const auto view = find_samples(opened, options.store);
   write_window_table(*view, options.epoch,
                      [&](std::span<const std::byte> bytes) { output.write(bytes); });
 }

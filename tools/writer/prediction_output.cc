@@ -7,9 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "engine/base/log.h"
 #include "engine/base/strings.h"
-#include "engine/pipeline/engine.h"
 #include "tools/cli/samples.h"
 
 namespace batchfs {
@@ -41,20 +39,6 @@ OpenedView open(const OutputRequest& request, const StoreOptions& options) {
     return open_view(options, request.view, {.part = request.part});
   const StandardInput text{request.view, std::filesystem::current_path(), {}, "the view"};
   return open_view(options, "-", {.part = request.part}, text);
-}
-
-/// The view with its samples: a scan looks for missing values where they are skipped.
-std::shared_ptr<const View> with_samples(const OpenedView& opened, const StoreOptions& options) {
-  if (!opened.view->needs_scan()) return opened.view;
-  Log log;
-  Engine engine({.threads = options.threads,
-                 .memory = opened.opened.budget,
-                 .prefetch = false,
-                 .store = opened.opened.store,
-                 .held = opened.opened.held_memory()},
-                log);
-  for (const auto& store : opened.opened.stores()) engine.add_store(store);
-  return find_samples(opened.view, opened.opened, options, engine, log);
 }
 
 std::filesystem::path real_path(std::string text) {
@@ -119,7 +103,7 @@ PredictionOutput::PredictionOutput(const OutputRequest& request)
   const StoreOptions options = store_options_of(request);
   check_apart(request.writing.output, options);
   opened_ = open(request, options);
-  view_ = with_samples(opened_, options);
+  view_ = find_samples(opened_, options);
   PredictionDescription description = describe_predictions(*view_, request.description);
   epoch_ = std::move(description.epoch);
   described_ = described(description.arrays, epoch_.samples);

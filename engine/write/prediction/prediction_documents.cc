@@ -8,6 +8,7 @@
 #include "engine/write/output_metadata.h"
 #include "engine/write/region_copy.h"
 #include "engine/write/run_identity.h"
+#include "engine/write/string_copy.h"
 #include "engine/write/type_text.h"
 #include "engine/zarr/node_path.h"
 
@@ -56,22 +57,6 @@ OutputArray array_of(const Placement& placement, const Compression& compression)
                         placement.name(), 3, placement.chunks(), compression);
   made.writes_fill = true;  // an object that is there is done
   return made;
-}
-
-void append_count(std::string& bytes, std::size_t count) {
-  const auto number = static_cast<std::uint32_t>(count);
-  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
-/// numcodecs.vlen: the number of strings, then each with its length, in 32-bit numbers.
-std::string vlen_bytes(const std::vector<std::string>& strings) {
-  std::string bytes;
-  append_count(bytes, strings.size());
-  for (const std::string& string : strings) {
-    append_count(bytes, string.size());
-    bytes += string;
-  }
-  return bytes;
 }
 
 bool same_labels(const CoordinateLabels& a, const CoordinateLabels& b) {
@@ -145,7 +130,7 @@ Json PredictionDocuments::identity() const {
     axes += digest_of(one.array.document) + "\n";
     axes.append(reinterpret_cast<const char*>(one.labels->values.data()),
                 one.labels->values.size());
-    axes += vlen_bytes(one.labels->strings);
+    axes += encode_strings(one.labels->strings);
   }
   return {{"arrays", std::move(arrays)}, {"coordinates", text_digest(axes)}};
 }
@@ -166,7 +151,7 @@ void PredictionDocuments::put_coordinate(const Coordinate& coordinate, OutputSto
       writer.write(item, labels.values.data());
     return;
   }
-  const std::string bytes = vlen_bytes(labels.strings);
+  const std::string bytes = encode_strings(labels.strings);
   const Buffer encoded = compress(coordinate.array.compression, 1, std::as_bytes(std::span(bytes)));
   const std::span<const std::byte> part = encoded.span();
   output.put(join_path(coordinate.array.path, "c/0"), {&part, 1});

@@ -3,6 +3,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -28,5 +31,16 @@ class TemporaryDirectory {
  private:
   std::filesystem::path path_;
 };
+
+/// The contents of every file below a directory, by its path there.
+inline std::map<std::string, std::string> files_below(const std::filesystem::path& root) {
+  std::map<std::string, std::string> result;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    result[entry.path().lexically_relative(root)] = {std::istreambuf_iterator<char>(in), {}};
+  }
+  return result;
+}
 
 }  // namespace batchfs

@@ -54,13 +54,7 @@ class RechunkTest : public testing::Test {
   }
   /// Every file of an output but the one that names the run.
   std::map<std::string, std::string> files(const std::string& folder) const {
-    std::map<std::string, std::string> result;
-    const std::filesystem::path root = folder_ / folder;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-      if (!entry.is_regular_file()) continue;
-      std::ifstream in(entry.path(), std::ios::binary);
-      result[entry.path().lexically_relative(root)] = {std::istreambuf_iterator<char>(in), {}};
-    }
+    std::map<std::string, std::string> result = files_below(folder_ / folder);
     result.erase(".batchfs.json");
     return result;
   }

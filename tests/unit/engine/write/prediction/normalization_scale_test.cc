@@ -66,7 +66,7 @@ TEST_F(NormalizationScaleTest, NumbersOfPositionsMoveWithTheWindow) {
   const std::string windows =
       R"("variables": ["b"], "window": {"time": 1, "y": {"size": 2, "stride": 1},
                                         "x": {"size": 3, "stride": 2, "wrap": true}})";
-  // Samples in a row of 2 x 2 for each time: the last begins at y=1, x=2 and goes on at x=0.
+  // Samples in a row of 2 x 2 for each time: the last begins at y=1, x=2 and wraps to x=0.
   const Numbers last = numbers(windows, 3);
   EXPECT_EQ(last.shape, (Dims{1, 2, 3}));
   EXPECT_THAT(last.add, ElementsAre(6, 7, 4, 10, 11, 8));

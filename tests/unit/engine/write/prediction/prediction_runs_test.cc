@@ -127,7 +127,7 @@ TEST_F(PredictionRunsTest, RanksThatAreKilledAtAnyMomentAreRunAgain) {
       std::this_thread::sleep_for(std::chrono::milliseconds(random() % 60));
       for (const pid_t rank : ranks)
         if (random() % 3 != 0) ::kill(rank, SIGKILL);
-      // Whoever ends last may find samples missing: it fails, and says so.
+      // The rank that ends last fails when samples are missing.
       for (const pid_t rank : ranks) wait_for(rank);
     }
     std::vector<pid_t> ranks;

@@ -95,14 +95,7 @@ class PredictionWriterTest : public testing::Test {
   }
 
   std::map<std::string, std::string> files(const std::string& folder) const {
-    std::map<std::string, std::string> result;
-    const std::filesystem::path root = folder_ / folder;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-      if (!entry.is_regular_file()) continue;
-      std::ifstream in(entry.path(), std::ios::binary);
-      result[entry.path().lexically_relative(root)] = {std::istreambuf_iterator<char>(in), {}};
-    }
-    return result;
+    return files_below(folder_ / folder);
   }
 
   std::string refusal(const std::vector<PredictedArray>& arrays, const PredictionSamples& samples,
