@@ -11,13 +11,16 @@ belongs to one. All write to the page cache; GB are of predictions, overlaps inc
 """
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
 import pathlib
+import queue
 import resource
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 
@@ -116,10 +119,16 @@ def run(kind, store, out, steps, ranks, options):
         zarr.consolidate_metadata(out)
     context = multiprocessing.get_context("spawn")
     ready, results = context.Barrier(ranks), context.Queue()
-    processes = [context.Process(target=rank_of, args=(kind, store, out, rank, ranks, options, ready, results)) for rank in range(ranks)]
+    processes = [context.Process(target=rank_of, args=(kind, store, out, rank, ranks, options, ready, results), daemon=True)
+                 for rank in range(ranks)]
     for process in processes:
         process.start()
-    told = [results.get(timeout=1200) for _ in processes]
+    told = []
+    while len(told) < ranks:
+        with contextlib.suppress(queue.Empty):
+            told.append(results.get(timeout=1))
+        if any(process.exitcode for process in processes):  # the others would wait for it
+            sys.exit(f"a rank of {kind} failed")
     for process in processes:
         process.join()
     return max(end for _, end, *_ in told) - min(began for began, *_ in told), sum(cpu for *_, cpu, _ in told), max(m for *_, m in told)
@@ -143,6 +152,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--codec", default="blosc", choices=["blosc", "zstd"])
+    parser.add_argument("--writers", help="of batchfs trim, batchfs cosine, zarr-python, xarray: separated by commas (default: all)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--folder", help="where the stores go (default: a new folder in /tmp)")
     arguments = parser.parse_args()
@@ -157,6 +167,8 @@ def main():
             print(f"{written / 1e9:.2f} GB of predictions, {arguments.ranks} ranks, {len(os.sched_getaffinity(0))} cores, {arguments.codec}")
         cases = [("batchfs trim", "batchfs", {"overlap": "trim"}), ("batchfs cosine", "batchfs", {"overlap": "cosine"}),
                  ("zarr-python", "zarr-python", {}), ("xarray", "xarray", {})]
+        if arguments.writers:
+            cases = [case for case in cases if case[0] in arguments.writers.split(",")]
         for number in range(arguments.rounds):
             for title, kind, options in cases:
                 out = folder / "out"

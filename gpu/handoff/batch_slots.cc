@@ -52,13 +52,7 @@ std::unique_ptr<SlotStream> batch_slots(Engine& engine, int device, const BatchR
   options.world = first.world;
   options.first_epoch = first.epoch;
   options.first_batch = first.batch;
-  for (options.slots = kMaxSlots; options.slots > kMinSlots; --options.slots) {
-    try {
-      return std::make_unique<BatchSlots>(first.view, engine, options);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_memory) throw;
-    }
-  }
+  options.slots = gpu::slots_within(*first.view, memory, {kMaxSlots, kUsualSlots, kMinSlots});
   return std::make_unique<BatchSlots>(first.view, engine, options);
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Slots of a stream that is not made yet: as many as a reader asks for at first.
-constexpr std::size_t kSlotsExpected = 3;
+/// As many as the slots of a stream have, and decoded chunks of twice as many.
+constexpr std::uint64_t kBatchesOfAShare = 3 * kMaxSlots;
 /// Feeds of one rank: readers at more places share the host's batches.
 constexpr std::size_t kMaxFeedsOfARank = 2;
 
@@ -31,10 +31,10 @@ struct DeviceDelivery::Feed {
   std::int64_t next = 0;    // place of asked.front()
   std::map<std::int64_t, std::weak_ptr<const DeliveredBatch>> given;  // and perhaps held
   std::size_t held = 0;                                               // slots
-  std::size_t slots = kSlotsExpected;
-  std::uint64_t memory = 0;  // of the delivery's, reserved
-  bool left = false;         // its reader began anew
-  bool dead = false;         // gives nothing more
+  std::size_t slots = kUsualSlots;  // of a stream that is not made yet
+  std::uint64_t memory = 0;         // of the delivery's, reserved
+  bool left = false;                // its reader began anew
+  bool dead = false;                // gives nothing more
   Fallback why_dead = Fallback::failed;
   std::uint64_t ended_before = 0;  // value of ended_ when it died
   Clock::time_point used = Clock::now();
@@ -142,17 +142,24 @@ void DeviceDelivery::make_room(std::unique_lock<std::mutex>& lock, const Feed& f
   }
 }
 
+/// A feed's share of `memory`. One reader has a second feed only where it began anew and still
+/// holds batches of the first, so that large batches get more than half of it.
+std::uint64_t DeviceDelivery::share_of(std::uint64_t memory, const BatchRequest& first) const {
+  if (!options_.one_reader) return memory / 2;
+  return std::clamp(kBatchesOfAShare * bytes(*first.view, first.batch), memory / 2, memory / 4 * 3);
+}
+
 /// Without the lock, in the feed's thread. Null when the feed is stopping; throws what the stream
 /// throws, no_memory also where no memory is free.
 std::unique_ptr<SlotStream> DeviceDelivery::make_stream(Feed& feed, const BatchRequest& first) {
   std::unique_lock lock(mutex_);
-  make_room(lock, feed, options_.memory / 2);
+  make_room(lock, feed, share_of(options_.memory, first));
   const auto reserve = [&](std::uint64_t memory) {
     used_ = used_ - feed.memory + memory;
     feed.memory = memory;
   };
   if (feed.stopping) return nullptr;
-  reserve((options_.memory - used_) / 2);
+  reserve(share_of(options_.memory - used_, first));
   for (bool again = false;; again = true) {
     const std::uint64_t memory = feed.memory;
     lock.unlock();
@@ -239,7 +246,7 @@ std::size_t DeviceDelivery::slots(const BatchRequest& request) const {
   const std::lock_guard lock(mutex_);
   for (auto it = feeds_.rbegin(); it != feeds_.rend(); ++it)
     if (!(*it)->left && (*it)->is_of(request)) return (*it)->dead ? SIZE_MAX : (*it)->slots;
-  return kSlotsExpected;
+  return kUsualSlots;
 }
 
 std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done) {
@@ -340,6 +347,11 @@ void DeviceDelivery::cancel(std::uint64_t opened) {
 void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
   DeliveredBatch::Memory piece;
   Reason reason;
+  bool has_left = false;  // the only reader
+  const auto broken = [&](const Error& error) {
+    reason = FallbackLog::reason_of(error);
+    has_left = error.code() == ErrorCode::interrupted;
+  };
   std::vector<Waiting> beyond;
   try {
     auto stream = make_stream(feed, first);
@@ -354,7 +366,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
         take_to_host(feed.asked[place].waiting, beyond);
     }
   } catch (...) {
-    reason = FallbackLog::reason_of(error_of(std::current_exception()));
+    broken(error_of(std::current_exception()));
   }
   for (Waiting& one : beyond) hand_to_host(std::move(one), {.why = Fallback::slots_held});
   std::unique_lock lock(mutex_);
@@ -371,7 +383,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
       error = std::current_exception();
     }
     if (error && feed.stream->broken()) {
-      reason = FallbackLog::reason_of(error_of(error));
+      broken(error_of(error));
       lock.lock();
       break;
     }
@@ -424,21 +436,24 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     delivered = nullptr;
     lock.lock();
   }
-  // What still waits comes from the host; when the delivery ends, nobody waits.
+  // What still waits comes from the host, unless its reader has left; when the delivery ends,
+  // nobody waits.
   feed.dead = true;
+  feed.left = feed.left || has_left;
   feed.why_dead = reason.why;
   feed.ended_before = ended_;
   feed.used = Clock::now();
   std::vector<Waiting> left;
   for (Feed::Place& place : feed.asked) take_to_host(place.waiting, left);
   const bool stopping = feed.stopping;
-  if (stopping)
+  if (stopping || has_left)
     for (const Waiting& one : left) opened_.erase(one.id);
   lock.unlock();
   for (Waiting& one : left) {
-    if (stopping)
-      one.done(nullptr,
-               std::make_exception_ptr(Error(ErrorCode::interrupted, "the hand-off is ending")));
+    if (stopping || has_left)
+      one.done(nullptr, std::make_exception_ptr(
+                            Error(ErrorCode::interrupted,
+                                  has_left ? "the reader has left" : "the hand-off is ending")));
     else
       hand_to_host(std::move(one), reason);
   }

@@ -7,10 +7,11 @@
 // delivery, in host memory, and the reader copies them. Each is counted under its Fallback, and the
 // first of each kind of a view is logged.
 //
-// Memory. A feed gets half of the free memory. A feed that nobody reads is kept for `idle_time`,
-// because its reader may go on; when a new feed would get less than a quarter of all memory, or too
-// little for its view, those that nobody reads are ended first, the longest unused before the
-// others.
+// Memory. A feed gets half of the free memory, and up to three quarters where all batches are for
+// one reader and are large. A feed that nobody reads is kept for `idle_time`, because its reader
+// may go on; when more than one such share of all memory is in use, or what is free is too little
+// for the view of a new feed, those that nobody reads are ended first, the longest unused before
+// the others.
 
 #include <array>
 #include <atomic>
@@ -32,9 +33,9 @@
 
 namespace batchfs::handoff {
 
-/// Slots of a stream: what a reader asks for at first (three), and two that are made meanwhile;
-/// fewer where memory is short.
-constexpr std::uint32_t kMaxSlots = 5, kMinSlots = 2;
+/// Slots of a stream: what a reader asks for at first, and two that are made meanwhile; fewer where
+/// memory is short.
+constexpr std::uint32_t kUsualSlots = 3, kMaxSlots = kUsualSlots + 2, kMinSlots = 2;
 
 /// Batches of one rank, in order, in slots. next() and the constructor's work wait; the rest does
 /// not.
@@ -50,7 +51,7 @@ class SlotStream {
   };
   virtual ~SlotStream() = default;
   /// The next batch. Throws what went wrong with it, not_supported where only the host can make it:
-  /// those after it still come, unless broken().
+  /// those after it still come, unless broken(); then interrupted where its only reader has left.
   virtual Slot next() = 0;
   virtual bool broken() const = 0;
   /// From any thread: next() throws soon, if it could wait for a reader.
@@ -73,7 +74,8 @@ class DeviceDelivery final : public Delivery {
     std::array<std::uint8_t, 16> uuid{};          // of the device
     std::uint64_t memory = 0;                     // of the device, for all feeds
     std::chrono::milliseconds idle_time{30'000};  // after which a feed that nobody reads is ended
-    /// All batches are for one reader: where it begins anew, it has left its stream.
+    /// All batches are for one reader: where it begins anew, it has left its stream, and large
+    /// batches get a larger share of the memory.
     bool one_reader = false;
     /// Makes the stream that begins with this batch, in so much memory. Throws.
     std::function<std::unique_ptr<SlotStream>(const BatchRequest&, std::uint64_t memory)>
@@ -123,6 +125,7 @@ class DeviceDelivery final : public Delivery {
                                  Fallback& why_not);
   void serve(Feed& feed, const BatchRequest& first);
   std::unique_ptr<SlotStream> make_stream(Feed& feed, const BatchRequest& first);
+  std::uint64_t share_of(std::uint64_t memory, const BatchRequest& first) const;
   void make_room(std::unique_lock<std::mutex>& lock, const Feed& feed, std::uint64_t most_used);
   void end(const std::shared_ptr<Feed>& feed);
   void take_to_host(std::vector<Waiting>& waiting, std::vector<Waiting>& taken);

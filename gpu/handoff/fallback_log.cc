@@ -41,8 +41,7 @@ FallbackLog::Reason FallbackLog::reason_of(const Error& error) {
   const Fallback why = error.code() == ErrorCode::no_memory       ? Fallback::no_memory
                        : error.code() == ErrorCode::not_supported ? Fallback::not_decoded
                                                                   : Fallback::failed;
-  // A reader that leaves ends its stream.
-  return {why, error.what(), error.code() == ErrorCode::interrupted};
+  return {why, error.what()};
 }
 
 void FallbackLog::count(const View& view, const Reason& reason) {

@@ -348,8 +348,8 @@ struct ProgramMessage {
 };
 
 /// Followed by `count` numbers of chunks (std::uint32_t) that were not decoded; kAllRefused for all
-/// of them. Number 0: the reader's decoder has failed with `code`, an ErrorCode, and the socket
-/// ends.
+/// of them. Number 0: the reader's decoder has failed with `code`, an ErrorCode, or is not needed
+/// any more where that is `interrupted`; the socket ends.
 struct EndedMessage {
   Header header;
   std::uint64_t number;

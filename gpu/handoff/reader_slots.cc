@@ -144,7 +144,7 @@ class ReaderSlots final : public SlotStream {
   }
 
   void stop() override {
-    fail("the stream is ending");
+    fail("the stream is ending", ErrorCode::interrupted);
     ::shutdown(socket_, SHUT_RDWR);
   }
   bool broken() const override {
@@ -177,8 +177,8 @@ class ReaderSlots final : public SlotStream {
     return static_cast<std::int64_t>((first_ + place) % epoch_batches_) * world_ + rank_;
   }
 
-  /// Nothing more comes. ErrorCode::interrupted: the reader or the server ends it.
-  void fail(const std::string& why, ErrorCode code = ErrorCode::interrupted) {
+  /// Nothing more comes. ErrorCode::interrupted: the reader has left, or the server ends it.
+  void fail(const std::string& why, ErrorCode code) {
     {
       const std::lock_guard lock(mutex_);
       if (why_broken_.empty()) {
@@ -241,7 +241,7 @@ class ReaderSlots final : public SlotStream {
     for (;;) {
       ReceivedMessage received;
       if (!receive_message(socket_, kMaxMessage, received))
-        return fail("the reader ended its decoder");
+        return fail("the reader's decoder has ended without a word", ErrorCode::io);
       const Ended ended = read(received.bytes);
       const auto batch = source_->ended(ended.number, ended.statuses);
       if (!batch) continue;
@@ -257,8 +257,8 @@ class ReaderSlots final : public SlotStream {
     std::uint64_t number;
     std::vector<std::uint32_t> statuses;
   };
-  /// What the reader says of the oldest program under way. Throws corrupt, and io or no_memory when
-  /// its decoder failed.
+  /// What the reader says of the oldest program under way. Throws corrupt, io or no_memory when its
+  /// decoder failed, and interrupted when it leaves.
   Ended read(std::span<const std::byte> bytes) {
     const auto require = [](bool good) {
       if (!good) throw Error(ErrorCode::corrupt, "the reader says nonsense about a program");
@@ -268,6 +268,8 @@ class ReaderSlots final : public SlotStream {
     std::memcpy(&message, bytes.data(), sizeof message);
     require(message.header.type == MessageType::ended);
     if (message.number == 0) {
+      if (message.code == static_cast<std::uint32_t>(ErrorCode::interrupted))
+        throw Error(ErrorCode::interrupted, "the reader has left");
       const bool is_memory = message.code == static_cast<std::uint32_t>(ErrorCode::no_memory);
       throw Error(is_memory ? ErrorCode::no_memory : ErrorCode::io,
                   is_memory ? "the reader's GPU has too little free memory for its decoder; allow "
@@ -325,13 +327,9 @@ class ReaderSlots final : public SlotStream {
 
 std::unique_ptr<SlotStream> reader_slots(Engine& engine, int channel, std::uint64_t id,
                                          const BatchRequest& first, std::uint64_t memory) {
-  for (std::uint32_t slots = kMaxSlots;; --slots) {
-    try {
-      return std::make_unique<ReaderSlots>(engine, channel, id, first, memory, slots);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_memory || slots == kMinSlots) throw;
-    }
-  }
+  return std::make_unique<ReaderSlots>(
+      engine, channel, id, first, memory,
+      gpu::slots_within(*first.view, memory, {kMaxSlots, kUsualSlots, kMinSlots}));
 }
 
 }  // namespace batchfs::handoff

@@ -43,7 +43,8 @@ Error error_of(const CudaFailure& failure) {
 }
 
 /// Tells the server why no program of the series runs any more.
-void send_failure(int socket, ErrorCode code) {
+/// `interrupted`: the reader leaves.
+void send_end(int socket, ErrorCode code) {
   EndedMessage message{};
   message.header = {sizeof message, MessageType::ended, kVersion};
   message.code = static_cast<std::uint32_t>(code);
@@ -138,6 +139,7 @@ class Decoders::Series {
         if (thread->joinable()) thread->detach();
       return;
     }
+    send_end(socket_, ErrorCode::interrupted);
     end();
     for (std::thread* thread : {&starter_, &finisher_})
       if (thread->joinable()) thread->join();
@@ -149,7 +151,7 @@ class Decoders::Series {
  private:
   void fail(const Error& error) {
     owner_.failed(error.what());
-    send_failure(socket_, error.code());
+    send_end(socket_, error.code());
     end();
   }
   /// Nothing more is started; what runs is waited for.
@@ -290,7 +292,7 @@ void Decoders::receive() {
       failed(error.what());
       // The socket of its programs ends with the message.
       if (received.descriptors.size() == 3 && received.descriptors[2].get() >= 0)
-        send_failure(received.descriptors[2].get(), error.code());
+        send_end(received.descriptors[2].get(), error.code());
     }
   }
 }

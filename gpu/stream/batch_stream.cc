@@ -20,6 +20,9 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kTensorAlignment = 256;
 constexpr std::uint64_t kMaxPart = 64 * kMiB, kMinPart = 4 * kMiB;
+/// Decoded chunks of so many batches beside the slots: with those of one, decoding waits for the
+/// memory of the last batch (24 GB/s instead of 90); the rest are chunks that are used again.
+constexpr std::uint64_t kBatchesOfRoom = 4;
 
 /// A batch as it lies in a slot: what the engine makes where the GPU can't.
 class SlotFormat final : public BatchFormat {
@@ -47,18 +50,24 @@ std::vector<std::uint64_t> tensor_offsets(const View& view, const std::vector<Di
   return offsets;
 }
 
-DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots) {
-  DeviceLayout layout;
+namespace {
+
+std::uint64_t slot_bytes_of(const View& view) {
   std::vector<Dims> shapes = view.shapes(0);
   if (view.batches() > 1)  // others may be larger than the first, but none than a full one
     for (std::size_t t = 0; t < shapes.size(); ++t) shapes[t] = view.tensors()[t].shape;
-  layout.slot_bytes =
-      std::max<std::uint64_t>(kTensorAlignment, tensor_offsets(view, shapes).back());
+  return std::max<std::uint64_t>(kTensorAlignment, tensor_offsets(view, shapes).back());
+}
+
+/// Of the largest programs that fit. `needed`: bytes of the smallest, where it is null.
+std::optional<DeviceLayout> layout_within(const View& view, std::uint64_t memory,
+                                          std::uint32_t slots, std::uint64_t& needed) {
+  DeviceLayout layout;
+  layout.slot_bytes = slot_bytes_of(view);
   layout.sizes.batch = layout.slot_bytes * slots;
   std::uint64_t largest_chunk = 0;
   for (const Variable* variable : view.variables())
     largest_chunk = std::max(largest_chunk, variable->array->chunk_bytes());
-  std::uint64_t needed = 0;
   for (std::uint64_t part = kMaxPart; part >= kMinPart; part /= 2) {
     layout.part = part;
     layout.sizes.source = part + kMiB;
@@ -75,11 +84,28 @@ DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t
     layout.sizes.target = memory - fixed;
     return layout;
   }
-  throw Error(
-      ErrorCode::no_memory,
-      fmt::format(
-          "the GPU memory of {} is too little for {} batches of {}: give it {}, or fewer slots",
-          format_size(memory), slots, format_size(layout.slot_bytes), format_size(needed)));
+  return std::nullopt;
+}
+
+}  // namespace
+
+DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots) {
+  std::uint64_t needed = 0;
+  if (auto layout = layout_within(view, memory, slots, needed)) return *std::move(layout);
+  throw Error(ErrorCode::no_memory,
+              fmt::format("the GPU memory of {} is too little for {} batches of {}: give it {}, or "
+                          "fewer slots",
+                          format_size(memory), slots, format_size(slot_bytes_of(view)),
+                          format_size(needed)));
+}
+
+std::uint32_t slots_within(const View& view, std::uint64_t memory, const SlotNumbers& numbers) {
+  std::uint64_t needed = 0;
+  for (std::uint32_t slots = numbers.most; slots > numbers.least; --slots)
+    if (const auto layout = layout_within(view, memory, slots, needed))
+      if (slots <= numbers.usual || layout->sizes.target >= kBatchesOfRoom * layout->slot_bytes)
+        return slots;
+  return numbers.least;
 }
 
 struct BatchStream::Impl {

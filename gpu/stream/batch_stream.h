@@ -53,6 +53,13 @@ struct DeviceLayout {
 };
 DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots);
 
+/// How many slots a stream in this memory gets: `most` where decoded chunks keep enough room beside
+/// them, down to `usual` where they do not, and down to `least` where no more fit. Pure.
+struct SlotNumbers {
+  std::uint32_t most = 0, usual = 0, least = 0;
+};
+std::uint32_t slots_within(const View& view, std::uint64_t memory, const SlotNumbers& numbers);
+
 /// Where each tensor of a batch of these shapes begins in its slot, and the end.
 std::vector<std::uint64_t> tensor_offsets(const View& view, const std::vector<Dims>& shapes);
 

@@ -242,5 +242,42 @@ def role_pinned(place, pin, batches):
     print(json.dumps({"bad": bad, "MB": size / 1e6, "alone_ms": alone * 1e3, "fed_ms": both * 1e3, "share": both / alone - 1}))
 
 
+def role_predict(store, view, out, mode):
+    """Writes the negative of each value, from torch and cupy in turn."""
+    import numpy as np
+    import tensorstore
+    import torch
+
+    import batchfs
+
+    data = batchfs.open(store, view=view, device="cuda:0", mode=mode)
+    stream, a = torch.cuda.Stream(), torch.randn(8192, 8192, device="cuda")
+    with batchfs.create(out, like=data, tensor="x", codec="none") as output:
+        for batch in data:
+            with torch.cuda.stream(stream):
+                x = batch["x"].torch()
+                for _ in range(20):  # what comes after it waits for it
+                    a = torch.matmul(a, a).clamp(-1, 1)
+                if batch.number % 3 == 0:
+                    predicted = -x
+                elif batch.number % 3 == 1:  # its rows are not one after the other
+                    predicted = -x.transpose(-1, -2).contiguous().transpose(-1, -2)
+                else:
+                    predicted = -batch["x"].cupy()
+                output.write(batch, predicted)
+            written = (batch.number + 1) * batch.samples
+    with open(view) as file:
+        names, bad = json.load(file)["tensors"]["x"]["variables"], []
+
+    def values(driver, path):
+        return tensorstore.open({"driver": driver, "kvstore": {"driver": "file", "path": path}}).result()
+
+    for name in names:
+        right, got = values("zarr", f"{store}/{name}"), values("zarr3", f"{out}/{name}")
+        if not np.array_equal(-right[:written].read().result(), got[:written].read().result()):
+            bad.append(name)
+    print(json.dumps({"bad": bad, "written": written, "mode": data.mode}))
+
+
 if __name__ == "__main__":
     globals()["role_" + sys.argv[1][2:]](*sys.argv[2:])

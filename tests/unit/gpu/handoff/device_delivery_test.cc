@@ -203,6 +203,30 @@ TEST(DeviceDelivery, AViewThatNeedsMoreThanItsShareGetsAllThatIsFree) {
   EXPECT_EQ(served.device.last_memory(), ServedOnDevice::kMemory);
 }
 
+TEST(DeviceDelivery, TheOnlyReadersLargeBatchesGetMoreThanHalf) {
+  constexpr std::uint64_t kMemory = 20 * 24;  // twenty batches
+  ServedOnDevice served(1, std::chrono::minutes(10), true, kMemory);
+  served.device.needed = kMemory / 4;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  const auto held = reader->next();
+  EXPECT_EQ(value_of(*held), first_value(0));
+  EXPECT_EQ(served.device.last_memory(), kMemory / 4 * 3);
+  reader->start({.done = 5});  // begins anew and holds a batch of before
+  EXPECT_EQ(value_of(*reader->next()), first_value(5));
+  EXPECT_EQ(served.device.last_memory(), kMemory / 4);
+  EXPECT_EQ(value_of(*held), first_value(0));
+  EXPECT_EQ(reader->why_copied(), "");
+}
+
+TEST(DeviceDelivery, TheOnlyReadersSmallBatchesGetHalf) {
+  ServedOnDevice served(1, std::chrono::minutes(10), true);
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  EXPECT_EQ(value_of(*reader->next()), first_value(0));
+  EXPECT_EQ(served.device.last_memory(), ServedOnDevice::kMemory / 2);
+}
+
 TEST(DeviceDelivery, ReadersKeepTheirMemoryAndALateViewIsTriedAgainWhenTheyLeave) {
   ServedOnDevice served(2, std::chrono::minutes(10));
   auto first = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v0");

@@ -37,7 +37,6 @@ TEST(FallbackLog, ErrorsOfAStreamAreReasons) {
             Fallback::not_decoded);
   EXPECT_EQ(FallbackLog::reason_of(Error(ErrorCode::io, "x")).why, Fallback::failed);
   EXPECT_FALSE(FallbackLog::reason_of(Error(ErrorCode::io, "x")).is_expected);
-  EXPECT_TRUE(FallbackLog::reason_of(Error(ErrorCode::interrupted, "left")).is_expected);
   EXPECT_TRUE(FallbackLog::reason_of(Fallback::behind).is_expected);
   EXPECT_FALSE(FallbackLog::reason_of(Fallback::no_memory).is_expected);
 }

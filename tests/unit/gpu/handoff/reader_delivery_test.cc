@@ -204,6 +204,19 @@ TEST(ReaderDelivery, ADecoderThatFailsLeavesTheHost) {
   }
 }
 
+TEST(ReaderDelivery, WhatAReaderThatLeavesAskedForIsNotMade) {
+  Server server;
+  Decoding reader(server);
+  reader.client.start(0, 1, 3);
+  reader.set_up();
+  reader.wait_for_program();
+  reader.failed(ErrorCode::interrupted);
+  reader.hang_up();
+  const Received failed = reader.client.expect(MessageType::failed);
+  EXPECT_EQ(failed.as<FailedMessage>().code, static_cast<std::uint32_t>(ErrorCode::interrupted));
+  EXPECT_EQ(from_host(server), 0u);
+}
+
 TEST(ReaderDelivery, ADecoderWithoutMemoryIsCountedAsThat) {
   Server server;
   Decoding reader(server);

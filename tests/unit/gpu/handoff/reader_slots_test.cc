@@ -125,7 +125,7 @@ TEST(ReaderSlots, NonsenseAndHangingUpEndIt) {
     else
       stream.hang_up();
     const Error error = stream.failure();
-    EXPECT_EQ(error.code(), nonsense ? ErrorCode::corrupt : ErrorCode::interrupted);
+    EXPECT_EQ(error.code(), nonsense ? ErrorCode::corrupt : ErrorCode::io);
     EXPECT_THAT(error.why(), HasSubstr(nonsense ? "nonsense" : "the reader"));
     EXPECT_TRUE(stream.slots->broken());
   }

@@ -125,12 +125,14 @@ class ServedOnDevice {
   static constexpr std::uint64_t kMemory = 1 << 20;
 
   explicit ServedOnDevice(int views = 1,
-                          std::chrono::milliseconds idle_time = std::chrono::milliseconds(200))
+                          std::chrono::milliseconds idle_time = std::chrono::milliseconds(200),
+                          bool one_reader = false, std::uint64_t device_memory = kMemory)
       : engine({.threads = 2, .memory = 64 << 20}, log),
         host(engine),
         delivery({.uuid = reader::FakeDevice::kUuid,
-                  .memory = kMemory,
+                  .memory = device_memory,
                   .idle_time = idle_time,
+                  .one_reader = one_reader,
                   .make_stream =
                       [this](const BatchRequest& first, std::uint64_t memory) {
                         return std::make_unique<FakeStream>(device, engine, first, memory);

@@ -45,6 +45,18 @@ TEST(DeviceLayout, LittleMemoryMakesSmallerProgramsUntilItIsTooLittle) {
   }
 }
 
+TEST(Slots, AreAsManyAsLeaveRoomForDecodedChunks) {
+  const auto view = view_of(4000, 4000);  // batches of 512 MB
+  const SlotNumbers numbers{.most = 5, .usual = 3, .least = 2};
+  EXPECT_EQ(slots_within(*view, 20'000 * kMiB, numbers), 5u);
+  EXPECT_EQ(slots_within(*view, 6'000 * kMiB, numbers), 4u);
+  EXPECT_GE(device_layout(*view, 6'000 * kMiB, 4).sizes.target, std::uint64_t{4} * 512'000'000);
+  EXPECT_EQ(slots_within(*view, 5'000 * kMiB, numbers), 3u);
+  EXPECT_NO_THROW(device_layout(*view, 5'000 * kMiB, 5));  // five would fit
+  EXPECT_EQ(slots_within(*view, 1'400 * kMiB, numbers), 2u);
+  EXPECT_EQ(slots_within(*view, 10 * kMiB, numbers), 2u);  // none do
+}
+
 TEST(TensorOffsets, AreAligned) {
   const auto view = view_of(3, 5);
   const auto offsets = tensor_offsets(*view, view->shapes(0));
