@@ -19,8 +19,9 @@ struct WeightedBox {
 };
 
 /// Sets every element of a region, in C order, to the mean of the boxes that hold it, rounded once;
-/// to `fill` where none does. Sums are of double for float, of long double for double: means of
-/// equal values are these values. The order of the boxes decides the last bits of other sums.
+/// to `fill` where none does, and to the value itself where one does. Sums are of double for float,
+/// of long double for double: means of equal values are these values. The order of the boxes
+/// decides the last bits of other sums.
 ///
 /// Preconditions: the boxes lie in the region; `out` has its elements. T is float or double.
 template <class T>

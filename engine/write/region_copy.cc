@@ -43,6 +43,12 @@ bool is_all(std::span<const std::byte> values, const std::vector<std::byte>& ele
          std::memcmp(values.data(), values.data() + size, values.size() - size) == 0;
 }
 
+Buffer copy_of(const Buffer& buffer) {
+  Buffer copy(buffer.size());
+  std::memcpy(copy.data(), buffer.data(), buffer.size());
+  return copy;
+}
+
 bool has_swapped(const DataType& type) {
   return type.big_endian || std::any_of(type.fields.begin(), type.fields.end(),
                                         [](const Field& field) { return has_swapped(field.type); });
@@ -104,6 +110,8 @@ void ObjectWriter::write(std::size_t item, const std::byte* values) {
     for (std::size_t d = 0; d < chunk.size(); ++d) chunk[d] += object[d] * inner_[d];
     Object& holder = under_way_[number];
     Buffer encoded = encode(chunk, values);
+    // It was made for the worst case, and waits for the object's other chunks.
+    if (chunks_per_object_ > 1) encoded = copy_of(encoded);
     {
       // The first of an object's chunks makes room for all.
       const std::lock_guard lock(mutex_);
@@ -158,10 +166,7 @@ Buffer ObjectWriter::encode(const Dims& chunk, const std::byte* values) const {
   if (std::memcmp(decoded.data(), from, bytes) != 0)
     throw Error(ErrorCode::internal, "an encoded chunk decodes to other values",
                 join_path(array_.path, metadata.key_encoding.key(chunk)));
-  // The buffer was made for the worst case.
-  Buffer exact(encoded.size());
-  std::memcpy(exact.data(), encoded.data(), encoded.size());
-  return exact;
+  return encoded;
 }
 
 void ObjectWriter::put(std::size_t number) {

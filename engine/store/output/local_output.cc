@@ -53,6 +53,10 @@ class LocalOutput final : public OutputStore {
     Descriptor file = create(part);
     try {
       write_all(file, parts, target);
+      // Each output ends with sync(), which waits for the disk: the disk begins now. Working files
+      // may be gone before. What fails here fails there, too.
+      if (!key.starts_with(kWorkingFolder))
+        ::sync_file_range(file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
     } catch (...) {
       ::unlink(part.c_str());
       throw;
