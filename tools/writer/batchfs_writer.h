@@ -43,7 +43,7 @@ extern "C" {
 #define BATCHFS_WRITER_VERSION_PATCH 0
 
 /* Bytes of the buffers that error texts are written to. */
-#define BATCHFS_WRITER_ERROR_SIZE 512
+#define BATCHFS_WRITER_ERROR_SIZE 2048
 
 typedef struct batchfs_writer batchfs_writer;
 

@@ -171,17 +171,11 @@ const double* AxisWindows::weights(std::int64_t start) const {
   return weights_.empty() ? nullptr : weights_[weights_of_[index_of(start)]].data();
 }
 
-std::vector<AxisPiece> AxisWindows::pieces(std::int64_t start) const {
-  std::vector<AxisPiece> pieces;
-  if (axis_.window < 0) {
-    add_segment(0, 0, axis_.length, pieces);
-    return pieces;
-  }
+template <class Call>
+void AxisWindows::each_segment(std::int64_t start, Call&& call) const {
+  if (axis_.window < 0) return call(0, 0, axis_.length);
   const std::size_t index = index_of(start);
-  if (axis_.by_start) {
-    add_segment(0, static_cast<std::int64_t>(index), 1, pieces);
-    return pieces;
-  }
+  if (axis_.by_start) return call(0, static_cast<std::int64_t>(index), 1);
   const Cut kept = cuts_.empty() ? Cut{0, axis_.extent()} : cuts_[index];
   const std::int64_t length = axis_.length;
   std::int64_t first = 0;
@@ -198,25 +192,37 @@ std::vector<AxisPiece> AxisWindows::pieces(std::int64_t start) const {
       if (axis_.wraps) place = (place % length + length) % length;
       const std::int64_t count = std::min(end - begin, length - place);
       if (count <= 0) break;  // padding behind the last position
-      add_segment(begin, place, count, pieces);
+      call(begin, place, count);
       begin += count;
       place += count;
       if (!axis_.wraps) break;
     }
   }
+}
+
+std::vector<AxisPiece> AxisWindows::pieces(std::int64_t start) const {
+  std::vector<AxisPiece> pieces;
+  each_segment(start, [&](std::int64_t source, std::int64_t place, std::int64_t count) {
+    while (count > 0) {
+      const std::int64_t inside = place % step_;
+      const std::int64_t taken = std::min(count, step_ - inside);
+      pieces.push_back({place / step_, source, inside, taken});
+      source += taken;
+      place += taken;
+      count -= taken;
+    }
+  });
   return pieces;
 }
 
-void AxisWindows::add_segment(std::int64_t source, std::int64_t place, std::int64_t count,
-                              std::vector<AxisPiece>& pieces) const {
-  while (count > 0) {
-    const std::int64_t inside = place % step_;
-    const std::int64_t taken = std::min(count, step_ - inside);
-    pieces.push_back({place / step_, source, inside, taken});
-    source += taken;
-    place += taken;
-    count -= taken;
-  }
+std::vector<AxisPiece> AxisWindows::pieces_in(std::int64_t object, std::int64_t start) const {
+  std::vector<AxisPiece> pieces;
+  const std::int64_t low = object * step_, high = low + step_;
+  each_segment(start, [&](std::int64_t source, std::int64_t place, std::int64_t count) {
+    const std::int64_t from = std::max(place, low), to = std::min(place + count, high);
+    if (from < to) pieces.push_back({object, source + from - place, from - low, to - from});
+  });
+  return pieces;
 }
 
 }  // namespace batchfs

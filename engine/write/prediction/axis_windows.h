@@ -48,6 +48,8 @@ class AxisWindows {
 
   /// Of a sample whose window begins at `start`, in the order of its values.
   std::vector<AxisPiece> pieces(std::int64_t start) const;
+  /// Those in one object.
+  std::vector<AxisPiece> pieces_in(std::int64_t object, std::int64_t start) const;
   /// The numbers of the objects with pieces of it, ascending.
   const std::vector<std::int64_t>& objects_of(std::int64_t start) const;
 
@@ -62,8 +64,10 @@ class AxisWindows {
   bool positions_collide() const;
   void cut(std::int64_t size, const std::vector<std::int64_t>& gaps, bool around);
   void weigh(std::int64_t size, const std::vector<std::int64_t>& gaps, bool around, bool cosine);
-  void add_segment(std::int64_t source, std::int64_t place, std::int64_t count,
-                   std::vector<AxisPiece>& pieces) const;
+  /// Calls `call(source, place, count)` for runs of a window's positions that lie one after another
+  /// along the axis.
+  template <class Call>
+  void each_segment(std::int64_t start, Call&& call) const;
 
   struct Cut {
     std::int64_t low, high;  // positions of the window that it keeps

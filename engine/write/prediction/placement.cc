@@ -232,11 +232,10 @@ std::vector<SampleBox> Placement::boxes(std::int64_t number, const std::int64_t*
   for (std::size_t d = 0; d < axes_.size(); ++d) {
     const std::int64_t start = start_along(d, starts);
     const double* const weights = axes_[d].weights(start);
-    const std::vector<AxisPiece> pieces = axes_[d].pieces(start);
+    const std::vector<AxisPiece> pieces = axes_[d].pieces_in(index[d], start);
     std::vector<SampleBox> longer;
     for (const SampleBox& box : boxes)
       for (const AxisPiece& piece : pieces) {
-        if (piece.object != index[d]) continue;
         SampleBox& one = longer.emplace_back(box);
         one.source.push_back(piece.source);
         one.target.push_back(piece.target);

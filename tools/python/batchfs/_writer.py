@@ -18,7 +18,7 @@ from ._program import find_program
 from ._version import VERSION
 
 _NAME = "libbatchfs_writer.so.0"
-_ERROR_BYTES = 512
+_ERROR_BYTES = 2048
 _CLASSES: dict[int, type[Error]] = {
     errno.EINVAL: InvalidArgument, errno.ENOENT: NotFound, errno.EOPNOTSUPP: NotSupported, errno.ENOMEM: NoMemory}
 _TEXT, _TEXTS = ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p)

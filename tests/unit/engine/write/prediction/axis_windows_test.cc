@@ -109,5 +109,23 @@ TEST(AxisWindows, MembersThatContradictEachOtherAreRefused) {
   EXPECT_THROW(AxisWindows(window_axis("x", 5, 0, 1), {3, 1}, Overlap::last, true), Error);
 }
 
+TEST(AxisWindows, PiecesOfAnObjectAreThoseOfAllPieces) {
+  for (const bool wraps : {false, true}) {
+    PredictedAxis one = window_axis("x", 23, 0, 6);
+    one.blocks = {{-2, 6}, {9, 3}};
+    one.wraps = wraps;
+    AxisWindows axis(one, {-1, 0, 4, 7, 15, 22}, Overlap::last, false);
+    for (const std::int64_t step : {1, 4, 23}) {
+      axis.set_step(step);
+      for (const std::int64_t start : {-1, 0, 4, 7, 15, 22})
+        for (std::int64_t object = 0; object * step < 23; ++object) {
+          Pieces right = axis.pieces(start);
+          std::erase_if(right, [&](const AxisPiece& piece) { return piece.object != object; });
+          EXPECT_EQ(axis.pieces_in(object, start), right) << start << " in " << object;
+        }
+    }
+  }
+}
+
 }  // namespace axis_windows_test
 }  // namespace batchfs
