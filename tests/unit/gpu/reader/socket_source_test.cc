@@ -48,6 +48,7 @@ class Decoded {
     const auto counts = readers_.statistics().fallbacks;
     return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   }
+  std::size_t readers() const { return server_->statistics().readers; }
   void expect_right(const Batch& batch) {
     const auto right =
         engine_.open(BatchRequest{view_, &packed_format(), batch.epoch, batch.number});
@@ -116,6 +117,17 @@ TEST(SocketSource, ReadersInAnyPatternDecodeAllBatches) {
     EXPECT_EQ(source->why_copied(), "");
     EXPECT_EQ(decoded.from_host(), 0u);
   }
+}
+
+TEST(SocketSource, LeavingWithBatchesUnderWayIsNoFailure) {
+  Decoded decoded;
+  for (int round = 0; round < 10; ++round) {
+    const auto source = decoded.open();
+    source->start({0, 0, 1, decoded.batches()}, 4);
+    decoded.expect_right(*source->next({}));
+  }
+  EXPECT_TRUE(eventually([&] { return decoded.readers() == 0; }));
+  EXPECT_EQ(decoded.from_host(), 0u);
 }
 
 TEST(SocketSource, SlotsThatTheGpuStillWorksOnAreWaitedFor) {
