@@ -45,7 +45,7 @@ bool is_all(std::span<const std::byte> values, const std::vector<std::byte>& ele
 
 Buffer copy_of(const Buffer& buffer) {
   Buffer copy(buffer.size());
-  std::memcpy(copy.data(), buffer.data(), buffer.size());
+  std::copy_n(buffer.data(), buffer.size(), copy.data());
   return copy;
 }
 
