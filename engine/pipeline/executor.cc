@@ -3,10 +3,26 @@
 #include <chrono>
 #include <exception>
 
+#include <sys/resource.h>
+
 #include "engine/base/blocked_signals.h"
 #include "engine/base/system_error.h"
 
 namespace batchfs {
+
+namespace {
+
+/// Makes the calling thread yield to the reader's program and to the threads that answer the
+/// kernel. At equal priority, one of those that wakes up may wait until the next timer tick, which
+/// is up to 4 ms away: readers got 10 to 25 % fewer batches on two cores, a seventh of which were
+/// idle meanwhile. Nobody starves: a reader that waits for a batch leaves its processor.
+void yield_to_readers() {
+  constexpr int kNicer = 5;
+  // For the calling thread, in Linux. Lower priority is always allowed.
+  ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kNicer);
+}
+
+}  // namespace
 
 Executor::Executor(int threads) : max_threads_(threads) {
   const std::lock_guard lock(mutex_);
@@ -47,6 +63,7 @@ void Executor::post(Urgency urgency, std::function<void()> work) noexcept {
 }
 
 void Executor::run() {
+  yield_to_readers();
   std::unique_lock lock(mutex_);
   for (;;) {
     posted_.wait(lock, [this] { return ending_ || !items_.empty(); });

@@ -5,6 +5,8 @@
 // nothing: one that is idle or small takes no thread from another in the same process. A thread
 // pool with one set of workers for the process cannot promise that: with oneTBB, the smallest limit
 // of any executor was the limit of all.
+//
+// Its threads have a lower priority (nice 5) than the process: they yield to whom they work for.
 
 #include <condition_variable>
 #include <cstdint>

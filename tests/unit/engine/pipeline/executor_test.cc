@@ -1,5 +1,6 @@
 #include "engine/pipeline/executor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <future>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "tests/unit/eventually.h"
 
@@ -28,6 +30,15 @@ TEST(Executor, RunsTheMostUrgentFirst) {
   hold.set_value();
   executor.stop();
   EXPECT_EQ(order, (std::vector<int>{1, 1, 3, 5}));
+}
+
+TEST(Executor, ItsThreadsYieldToOthersOfTheProcess) {
+  const int own = getpriority(PRIO_PROCESS, 0);
+  std::promise<int> of_worker;
+  Executor executor(1);
+  executor.post(0, [&] { of_worker.set_value(getpriority(PRIO_PROCESS, 0)); });
+  EXPECT_EQ(of_worker.get_future().get(), std::min(own + 5, 19));
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), own);
 }
 
 TEST(Executor, StopRunsWhatWasPostedAndRefusesMore) {
