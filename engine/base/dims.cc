@@ -79,12 +79,13 @@ void copy_run(std::int64_t count, std::size_t itemsize, const std::byte* src,
 void copy_strided(const Dims& shape, std::size_t itemsize, const std::byte* src,
                   const Dims& src_strides, std::byte* dst, const Dims& dst_strides) {
   const auto step = static_cast<std::int64_t>(itemsize);
-  for_each_run(shape, step, src_strides, step, dst_strides,
-               [&](std::int64_t count, std::int64_t src_offset, std::int64_t src_stride,
-                   std::int64_t dst_offset, std::int64_t dst_stride) {
-                 copy_run(count, itemsize, src + src_offset, src_stride, dst + dst_offset,
-                          dst_stride);
-               });
+  for_each_run(
+      shape, step, src_strides, step, dst_strides,
+      [&](std::int64_t count, std::int64_t src_offset, std::int64_t src_stride,
+          std::int64_t dst_offset, std::int64_t dst_stride) {
+        copy_run(count, itemsize, src + src_offset, src_stride, dst + dst_offset, dst_stride);
+      },
+      src);
 }
 
 void repeat_strided(const Dims& shape, std::size_t itemsize, std::byte* out, const Dims& strides,

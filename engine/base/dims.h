@@ -85,12 +85,67 @@ bool contains(const Box& outer, const Box& inner);
 /// The smallest box that holds both.
 Box bounding_box(const Box& a, const Box& b);
 
+/// Where in two strided arrays the runs of a box begin, in bytes, one run after the other.
+/// `counts[0]` is the length of a run, the other counts those of the dimensions around it, the
+/// fastest first.
+struct RunOffsets {
+  std::int64_t src = 0, dst = 0;
+
+  /// False after the last run.
+  bool next(const Dims& counts, const Dims& src_strides, const Dims& dst_strides) {
+    for (std::size_t d = 1; d < counts.size(); ++d) {
+      src += src_strides[d];
+      dst += dst_strides[d];
+      if (++at_[d] < counts[d]) return true;
+      src -= src_strides[d] * counts[d];
+      dst -= dst_strides[d] * counts[d];
+      at_[d] = 0;
+    }
+    return false;
+  }
+
+ private:
+  Dims at_{Dims(kMaxDims)};
+};
+
+/// Asks for the memory of runs before it is read. A patch of a large chunk has short runs, each in
+/// other cache lines, and small pages between them: processors foresee few of them, and wait for
+/// memory three quarters of the time that copying takes (by `perf`, runs of 192 bytes).
+class RunPrefetch {
+ public:
+  /// `source`: where the runs are read; null: nowhere yet.
+  RunPrefetch(const std::byte* source, std::int64_t run_bytes)
+      : source_(source), run_bytes_(run_bytes) {}
+  /// How many runs before its turn a run is asked for; 0: not at all.
+  std::int64_t distance() const {
+    if (source_ == nullptr || run_bytes_ > kLongRun) return 0;
+    return std::min(kBytesAhead / run_bytes_, kMostAhead);
+  }
+  void ask(std::int64_t offset) const {
+    const std::byte* run = source_ + offset;
+    for (std::int64_t byte = 0; byte < run_bytes_; byte += kCacheLine)
+      __builtin_prefetch(run + byte);
+    __builtin_prefetch(run + run_bytes_ - 1);
+  }
+
+ private:
+  static constexpr std::int64_t kCacheLine = 64;
+  static constexpr std::int64_t kBytesAhead = 3072;  // 4 to 64 runs of 192 bytes were as fast
+  static constexpr std::int64_t kMostAhead = 64;
+  static constexpr std::int64_t kLongRun = 1024;  // processors foresee the lines of longer runs
+
+  const std::byte* source_;
+  std::int64_t run_bytes_;
+};
+
 /// Calls `run(count, src_offset, src_stride, dst_offset, dst_stride)` (offsets and strides in
 /// bytes) for every innermost run of a strided box. Dimensions that are contiguous on both sides
-/// are joined first, so a box that is contiguous on both sides is one run.
+/// are joined first, so a box that is contiguous on both sides is one run. `source`, where the
+/// source offsets count from, has memory that is about to be read prefetched.
 template <class Run>
 void for_each_run(const Dims& shape, std::int64_t src_itemsize, const Dims& src_strides,
-                  std::int64_t dst_itemsize, const Dims& dst_strides, Run&& run) {
+                  std::int64_t dst_itemsize, const Dims& dst_strides, Run&& run,
+                  const std::byte* source = nullptr) {
   // Joined dimensions, fastest first.
   Dims n, src, dst;
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -109,21 +164,20 @@ void for_each_run(const Dims& shape, std::int64_t src_itemsize, const Dims& src_
   }
   if (n.empty())
     return run(std::int64_t{1}, std::int64_t{0}, src_itemsize, std::int64_t{0}, dst_itemsize);
-  Dims at(n.size());
-  std::int64_t src_offset = 0, dst_offset = 0;
-  for (;;) {
-    run(n[0], src_offset, src[0], dst_offset, dst[0]);
-    std::size_t d = 1;
-    for (; d < n.size(); ++d) {
-      src_offset += src[d];
-      dst_offset += dst[d];
-      if (++at[d] < n[d]) break;
-      src_offset -= src[d] * n[d];
-      dst_offset -= dst[d] * n[d];
-      at[d] = 0;
-    }
-    if (d == n.size()) return;
+  const RunPrefetch prefetch(src[0] == src_itemsize ? source : nullptr, n[0] * src_itemsize);
+  RunOffsets here, ahead;
+  bool more = prefetch.distance() > 0;
+  for (std::int64_t i = 0; i < prefetch.distance() && more; ++i) {
+    prefetch.ask(ahead.src);
+    more = ahead.next(n, src, dst);
   }
+  do {
+    if (more) {
+      prefetch.ask(ahead.src);
+      more = ahead.next(n, src, dst);
+    }
+    run(n[0], here.src, src[0], here.dst, dst[0]);
+  } while (here.next(n, src, dst));
 }
 
 /// Copies a box of elements of `itemsize` bytes between strided arrays. Strides are in bytes.

@@ -383,12 +383,14 @@ void Converter::convert(const Dims& shape, const std::byte* source, const Dims& 
   }
   if (cast_ != nullptr)
     return convert_in_blocks(shape, source, source_strides, result, result_strides, 0);
-  for_each_run(shape, static_cast<std::int64_t>(source_itemsize_), source_strides,
-               static_cast<std::int64_t>(result_itemsize_), result_strides,
-               [&](std::int64_t count, std::int64_t from, std::int64_t from_stride, std::int64_t to,
-                   std::int64_t to_stride) {
-                 run_(decoding_, count, source + from, from_stride, result + to, to_stride);
-               });
+  for_each_run(
+      shape, static_cast<std::int64_t>(source_itemsize_), source_strides,
+      static_cast<std::int64_t>(result_itemsize_), result_strides,
+      [&](std::int64_t count, std::int64_t from, std::int64_t from_stride, std::int64_t to,
+          std::int64_t to_stride) {
+        run_(decoding_, count, source + from, from_stride, result + to, to_stride);
+      },
+      source);
 }
 
 void Converter::convert_in_blocks(const Dims& shape, const std::byte* source,
@@ -399,21 +401,22 @@ void Converter::convert_in_blocks(const Dims& shape, const std::byte* source,
   const double* subtract = normalization ? normalization->subtract.data() + entry : nullptr;
   const double* divide = normalization ? normalization->divide.data() + entry : nullptr;
   const double* nan_value = finish_.nan_value ? &*finish_.nan_value : nullptr;
-  for_each_run(shape, static_cast<std::int64_t>(source_itemsize_), source_strides,
-               static_cast<std::int64_t>(result_itemsize_), result_strides,
-               [&](std::int64_t count, std::int64_t from, std::int64_t from_stride, std::int64_t to,
-                   std::int64_t to_stride) {
-                 double block[kBlock];
-                 for (std::int64_t i = 0; i < count; i += kBlock) {
-                   const std::int64_t n = std::min(kBlock, count - i);
-                   run_(decoding_, n, source + from + i * from_stride, from_stride,
-                        reinterpret_cast<std::byte*>(block), sizeof(double));
-                   if (normalization != nullptr && normalization->log_scale)
-                     take_logarithms(block, n, *normalization->log_scale);
-                   cast_(n, block, subtract, divide, nan_value, result + to + i * to_stride,
-                         to_stride);
-                 }
-               });
+  for_each_run(
+      shape, static_cast<std::int64_t>(source_itemsize_), source_strides,
+      static_cast<std::int64_t>(result_itemsize_), result_strides,
+      [&](std::int64_t count, std::int64_t from, std::int64_t from_stride, std::int64_t to,
+          std::int64_t to_stride) {
+        double block[kBlock];
+        for (std::int64_t i = 0; i < count; i += kBlock) {
+          const std::int64_t n = std::min(kBlock, count - i);
+          run_(decoding_, n, source + from + i * from_stride, from_stride,
+               reinterpret_cast<std::byte*>(block), sizeof(double));
+          if (normalization != nullptr && normalization->log_scale)
+            take_logarithms(block, n, *normalization->log_scale);
+          cast_(n, block, subtract, divide, nan_value, result + to + i * to_stride, to_stride);
+        }
+      },
+      source);
 }
 
 }  // namespace batchfs

@@ -58,6 +58,24 @@ TEST(ForEachRun, JoinsContiguousDimensions) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST(RunOffsets, GoThroughTheRunsOfABoxInOrder) {
+  const Dims counts{4, 2, 3}, src{2, 10, 100}, dst{2, 8, -16};
+  RunOffsets offsets;
+  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+  do all.emplace_back(offsets.src, offsets.dst);
+  while (offsets.next(counts, src, dst));
+  EXPECT_EQ(all, (std::vector<std::pair<std::int64_t, std::int64_t>>{
+                     {0, 0}, {10, 8}, {100, -16}, {110, -8}, {200, -32}, {210, -24}}));
+}
+
+TEST(RunPrefetch, IsForShortRuns) {
+  const std::byte memory[64] = {};
+  EXPECT_EQ(RunPrefetch(memory, 192).distance(), 16);
+  EXPECT_EQ(RunPrefetch(memory, 1).distance(), 64);
+  EXPECT_EQ(RunPrefetch(memory, 4096).distance(), 0);
+  EXPECT_EQ(RunPrefetch(nullptr, 192).distance(), 0);
+}
+
 TEST(Dims, RefusesToGrowPastItsCapacity) {
   Dims dims;
   for (int i = 0; i < kMaxDims; ++i) dims.push_back(i);
