@@ -117,7 +117,7 @@ bool reuses_chunks_that_fit(const View& view, std::int64_t epoch, const Assembly
     if (const Array& array = *variable->array; arrays.insert(&array).second)
       all += static_cast<double>(array.chunk_bytes()) *
              static_cast<double>(array.grid().chunk_count());
-  if (all > static_cast<double>(memory)) return false;
+  if (!ChunkCache::can_keep_all(all, memory)) return false;
   if (epoch + 1 < view.epochs()) return true;
   const bool in_order = view.order() == nullptr ? view.components().empty()
                                                 : view.order()->shuffle == Order::Shuffle::none;
@@ -175,7 +175,7 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     unfinished->combined = std::move(plan.combined);
     unfinished->combined_paddings = std::move(plan.combined_paddings);
     assembly->keeps_chunks =
-        reuses_chunks_that_fit(view, request.epoch, *assembly, with_.budget.limit() / 2);
+        reuses_chunks_that_fit(view, request.epoch, *assembly, with_.budget.limit());
     if (begun->waited) {
       if (auto memory_ahead = with_.budget.try_reserve(memory_for_chunks(*assembly, false)))
         assembly->give_ahead(std::move(memory_ahead));

@@ -103,6 +103,11 @@ class ChunkCache {
     keeps_all_.store(keeps_all, std::memory_order_relaxed);
   }
   bool keeps_all() const { return keeps_all_.load(std::memory_order_relaxed); }
+  /// Can all chunks of arrays of so many bytes, decoded, be kept in this memory? The rest is for
+  /// batches.
+  static bool can_keep_all(double bytes, std::uint64_t memory) {
+    return bytes <= 0.75 * static_cast<double>(memory);
+  }
 
   /// The time of a use that has begun, before all that come: its chunk is evicted last.
   static constexpr std::uint64_t kBegun = 1;

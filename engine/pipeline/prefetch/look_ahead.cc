@@ -99,7 +99,7 @@ void LookAhead::find_horizon() {
     count += uses->chunks.size();
     if (bytes > memory_ / 2) horizon = std::min(horizon, uses->time);
   }
-  cache_.set_horizon(horizon, all <= static_cast<double>(memory_ / 2));
+  cache_.set_horizon(horizon, ChunkCache::can_keep_all(all, memory_));
   // Once batches join chunks on their way, those that are left to look at share fewer.
   const std::size_t enough = shares_beyond_memory_ ? 11 : 15;
   shares_beyond_memory_ = horizon != UINT64_MAX && count * 10 > distinct.size() * enough;

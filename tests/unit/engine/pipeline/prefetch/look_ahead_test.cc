@@ -139,11 +139,11 @@ TEST_F(LookAheadTest, TheHorizonIsWhereHalfOfTheMemoryIsFull) {
 TEST_F(LookAheadTest, SaysWhetherAllChunksOfTheArraysCanBeKept) {
   const auto v = view(
       R"({"window": {"time": 1}, "batch": 4})");  // ten chunks of 96 bytes, of which two are ahead
-  for (const std::uint64_t memory : {2 * 10 * 96, 2 * 10 * 96 - 2}) {
+  for (const std::uint64_t memory : {10 * 96 / 3 * 4, 10 * 96 / 3 * 4 - 2}) {
     LookAhead look_ahead(cache_, memory);
     look_ahead.look(ahead(v, 1, 3), 0, none);
     look_ahead.find_horizon();
-    EXPECT_EQ(cache_.keeps_all(), memory == 2 * 10 * 96) << memory;
+    EXPECT_EQ(cache_.keeps_all(), memory == 10 * 96 / 3 * 4) << memory;
   }
 }
 
