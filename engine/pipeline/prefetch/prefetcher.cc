@@ -27,33 +27,49 @@ Prefetcher::Key Prefetcher::key_of(const BatchRequest& request) {
   return {request.view.get(), request.format, request.rank, request.world};
 }
 
-std::int64_t Prefetcher::sequence(const BatchRequest& request) {
-  return request.epoch * request.view->rank_batches(request.rank, request.world) + request.batch;
+std::int64_t Prefetcher::distance(const Stream& stream, const BatchRequest& request) {
+  if (request.batch >= stream.per_epoch) return 0;  // of an epoch that ends before it
+  return request.epoch * stream.per_epoch + request.batch - stream.position;
 }
 
-BatchRequest Prefetcher::ahead(const BatchRequest& request, std::int64_t sequence) {
-  const std::int64_t per_epoch = request.view->rank_batches(request.rank, request.world);
+BatchRequest Prefetcher::ahead(const Stream& stream, const BatchRequest& request,
+                               std::int64_t distance) {
+  const std::int64_t sequence = stream.position + distance;
   BatchRequest next = request;
-  next.epoch = sequence / per_epoch;
-  next.batch = sequence % per_epoch;
+  next.epoch = sequence / stream.per_epoch;
+  next.batch = sequence % stream.per_epoch;
   // Epochs beyond the view's are read on request only.
   if (next.epoch >= std::max(request.view->epochs(), request.epoch + 1)) next.batch = -1;
   return next;
 }
 
 void Prefetcher::opened(const BatchRequest& request, bool stalled) {
-  const std::int64_t at = sequence(request);
+  const std::int64_t all =
+      std::max<std::int64_t>(1, request.view->rank_batches(request.rank, request.world));
   const std::lock_guard lock(mutex_);
   if (streams_.size() >= kMaxStreams && !streams_.contains(key_of(request)))
     streams_.erase(std::min_element(streams_.begin(), streams_.end(), [](auto& a, auto& b) {
       return a.second.last_used < b.second.last_used;
     }));
   Stream& stream = streams_[key_of(request)];
-  if (stream.view.expired()) stream = {.view = request.view};  // else of another, at its address
+  // Else of another view, at its address.
+  if (stream.view.expired()) stream = {.per_epoch = all, .view = request.view};
   stream.last_used = ++clock_;
+  const bool first = stream.position < 0;
+  if (!first) {
+    const std::int64_t epoch = stream.position / stream.per_epoch;
+    const std::int64_t batch = stream.position % stream.per_epoch;
+    if (request.batch >= stream.per_epoch) {  // longer than the last epoch
+      stream.per_epoch = all;
+      stream.position = epoch * all + batch;
+    } else if (request.batch == 0 && request.epoch == epoch + 1 && stream.prefetch > 0) {
+      stream.per_epoch = batch + 1;
+      stream.position = request.epoch * stream.per_epoch - 1;
+    }
+  }
+  const std::int64_t at = request.epoch * stream.per_epoch + request.batch;
   // Several processes that share a stream open its batches slightly out of order.
   const std::int64_t slack = stream.prefetch + 8;
-  const bool first = stream.position < 0;
   const bool in_order = !first && at > stream.position - slack && at <= stream.position + slack;
   const bool next = !first && at == stream.position + 1;
   if (first || next) {
@@ -81,7 +97,7 @@ std::vector<BatchRequest> Prefetcher::due(const BatchRequest& request, std::uint
   stream.prefetch = std::min(stream.prefetch, std::max<std::int64_t>(fits, 1));
   std::vector<BatchRequest> wanted;
   for (std::int64_t i = 1; i <= stream.prefetch; ++i) {
-    wanted.push_back(ahead(request, stream.position + i));
+    wanted.push_back(ahead(stream, request, i));
     if (wanted.back().batch < 0) {
       wanted.pop_back();
       break;
@@ -113,7 +129,7 @@ std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request,
   if (it == streams_.end() || it->second.prefetch == 0) return result;
   for (std::int64_t i = 1; i <= count; ++i) {
     const std::int64_t distance = it->second.prefetch + i;
-    result.push_back({distance, ahead(request, it->second.position + distance)});
+    result.push_back({distance, ahead(it->second, request, distance)});
     if (result.back().request.batch < 0) {
       result.pop_back();
       break;
@@ -123,18 +139,17 @@ std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request,
 }
 
 bool Prefetcher::is_ahead(const BatchRequest& request) const {
-  const std::int64_t at = sequence(request);
   const std::lock_guard lock(mutex_);
   const auto it = streams_.find(key_of(request));
-  return it != streams_.end() && at > it->second.position;
+  return it != streams_.end() && distance(it->second, request) > 0;
 }
 
 bool Prefetcher::wanted(const BatchRequest& request) const {
-  const std::int64_t at = sequence(request);
   const std::lock_guard lock(mutex_);
   const auto it = streams_.find(key_of(request));
-  return it != streams_.end() && at > it->second.position &&
-         at <= it->second.position + it->second.prefetch;
+  if (it == streams_.end()) return false;
+  const std::int64_t from_reader = distance(it->second, request);
+  return from_reader > 0 && from_reader <= it->second.prefetch;
 }
 
 void Prefetcher::forget(const std::function<bool(const View&)>& chosen) {
@@ -152,9 +167,9 @@ std::vector<Prefetcher::StreamState> Prefetcher::streams() const {
     const auto view = stream.view.lock();
     if (view == nullptr) continue;
     const auto& [address, format, rank, world] = key;
-    const std::int64_t per_epoch = std::max<std::int64_t>(1, view->rank_batches(rank, world));
     states.push_back({view->name(), std::string(format->name()), rank, world,
-                      stream.position / per_epoch, stream.position % per_epoch, stream.prefetch});
+                      stream.position / stream.per_epoch, stream.position % stream.per_epoch,
+                      stream.prefetch});
   }
   return states;
 }

@@ -2,11 +2,12 @@
 // Streams, and which of their batches to have ready.
 //
 // A stream is a reader's way through a view: a (view, format, rank, world). Its batches are
-// numbered over all epochs, so the end of an epoch is no seam. The prefetcher learns where a stream
-// is from the batches that are opened; its prefetch, how many batches are kept ready ahead of it,
-// grows when the reader had to wait, shrinks when memory runs out, and is 0 for a stream that jumps
-// about. Source of the rule: the prefetcher of mountpoint-s3 (grow on stall, shrink on a failed
-// reservation).
+// numbered over all epochs, so the end of an epoch is no seam. Neither is one that a reader ends
+// early each time, as training loops with a limit of batches do. The prefetcher learns where a
+// stream is from the batches that are opened; its prefetch, how many batches are kept ready ahead
+// of it, grows when the reader had to wait, shrinks when memory runs out, and is 0 for a stream
+// that jumps about. Source of the rule: the prefetcher of mountpoint-s3 (grow on stall, shrink on a
+// failed reservation).
 
 #include <cstdint>
 #include <functional>
@@ -64,6 +65,7 @@ class Prefetcher {
 
  private:
   struct Stream {
+    std::int64_t per_epoch = 0;  // batches: all, or as many as the reader took of the last epoch
     std::int64_t position = -1;  // the furthest batch opened in order, counted over epochs
     std::int64_t prefetch = 0;
     std::uint64_t last_used = 0;
@@ -71,9 +73,12 @@ class Prefetcher {
   };
   using Key = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;
   static Key key_of(const BatchRequest& request);
-  static std::int64_t sequence(const BatchRequest& request);
-  /// The request `distance` batches on; batch -1 when the epochs are over.
-  static BatchRequest ahead(const BatchRequest& request, std::int64_t sequence);
+  /// How many batches on from the stream's position; 0 or less for those that are not ahead of it.
+  static std::int64_t distance(const Stream& stream, const BatchRequest& request);
+  /// The request `distance` batches on from the stream's position; batch -1 when the epochs are
+  /// over.
+  static BatchRequest ahead(const Stream& stream, const BatchRequest& request,
+                            std::int64_t distance);
 
   /// Guards the members below. No other lock is taken with it held.
   mutable std::mutex mutex_;

@@ -85,6 +85,37 @@ TEST_F(PrefetcherTest, GoesOnIntoTheNextEpochAndEndsWithTheLast) {
   EXPECT_EQ(open(1, 8), (std::vector<std::int64_t>{109}));
 }
 
+// Training loops may stop an epoch after so many batches (Lightning's limit_train_batches): the
+// next epoch follows, and what the limit leaves out is not made.
+TEST_F(PrefetcherTest, LearnsWhereAReaderEndsItsEpochs) {
+  view_ = data_.view(R"({"window": {"time": 1}, "batch": 4, "epochs": 4})");
+  open(0, 0);
+  open(0, 1);
+  open(0, 2);
+  EXPECT_TRUE(prefetcher_.wanted({view_, &kRaw, 0, 3}));
+  EXPECT_EQ(open(1, 0), (std::vector<std::int64_t>{101, 102})) << "no jump";
+  EXPECT_FALSE(prefetcher_.is_ahead({view_, &kRaw, 0, 3}));
+  EXPECT_FALSE(prefetcher_.wanted({view_, &kRaw, 1, 3}));
+  EXPECT_EQ(open(1, 1), (std::vector<std::int64_t>{102, 200}));
+  EXPECT_EQ(open(1, 2), (std::vector<std::int64_t>{200, 201}));
+  EXPECT_TRUE(prefetcher_.is_ahead({view_, &kRaw, 2, 0}));
+  EXPECT_EQ(open(2, 0), (std::vector<std::int64_t>{201, 202}));
+  EXPECT_EQ(prefetcher_.streams()[0].epoch, 2);
+  EXPECT_EQ(prefetcher_.streams()[0].batch, 0);
+  open(2, 1);
+  open(2, 2);
+  EXPECT_EQ(open(2, 3), (std::vector<std::int64_t>{204, 205})) << "longer than the last epoch";
+  EXPECT_FALSE(prefetcher_.wanted({view_, &kRaw, 3, 0}));
+}
+
+TEST_F(PrefetcherTest, ABatchThatIsReadLateIsNoEndOfAnEpoch) {
+  open(0, 7);
+  open(0, 8);
+  open(1, 0);  // another process is to read the tenth batch of the first epoch
+  EXPECT_EQ(open(0, 9), (std::vector<std::int64_t>{101, 102}));
+  EXPECT_TRUE(prefetcher_.is_ahead({view_, &kRaw, 1, 9}));
+}
+
 TEST_F(PrefetcherTest, ShutsForAReaderThatJumpsUntilTwoInOrder) {
   open(0, 0);
   EXPECT_TRUE(open(1, 6).empty());
