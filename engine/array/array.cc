@@ -16,7 +16,12 @@ namespace batchfs {
 
 namespace {
 
-/// Enough for the block offsets of most Blosc frames.
+void raise(std::atomic<std::uint64_t>& largest, std::uint64_t value) {
+  std::uint64_t before = largest.load(std::memory_order_relaxed);
+  while (value > before &&
+         !largest.compare_exchange_weak(before, value, std::memory_order_relaxed)) {
+  }
+}
 
 }  // namespace
 
@@ -135,7 +140,7 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
       return give_short(key, ends_early(bytes->size(), *exact), done);
     if (bytes->size() > chain_->encoded_bound())
       return done(std::make_exception_ptr(chain_->too_long(bytes->size())));
-    if (!chain_->is_plain()) note_stored(bytes->size());
+    if (!chain_->is_plain()) raise(largest_stored_, bytes->size());
     EncodedChunk encoded;
     encoded.missing = false;
     encoded.bytes = std::move(*bytes);
@@ -285,13 +290,6 @@ std::uint64_t Array::scratch_bytes(const Box& part, const Dims& out_strides) con
   return batchfs::scratch_bytes({*chain_, grid_.chunk_shape(), type().itemsize}, part, out_strides);
 }
 
-void Array::note_stored(std::uint64_t bytes) const {
-  std::uint64_t largest = largest_stored_.load(std::memory_order_relaxed);
-  while (bytes > largest &&
-         !largest_stored_.compare_exchange_weak(largest, bytes, std::memory_order_relaxed)) {
-  }
-}
-
 void Array::write_fill(const Box& part, std::byte* out, const Dims& strides) const {
   copy_strided(part.shape, type().itemsize, metadata_->fill_value.data(), Dims(part.shape.size()),
                out, strides);
@@ -305,6 +303,9 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
     return static_cast<std::uint64_t>(part.elements()) * type().itemsize;
   }
   try {
+    if (chain_->has_ranges() && encoded.pieces.empty())
+      raise(largest_block_,
+            std::min(chain_->range_granularity(encoded.bytes.span()), chunk_bytes()));
     return decode_part({*chain_, grid_.chunk_shape(), type().itemsize}, encoded, part, out,
                        strides);
   } catch (const Error& error) {

@@ -40,6 +40,9 @@ class Array {
   const CodecChain& chain() const { return *chain_; }
   /// Stored bytes of the largest chunk that fetch() got whole so far; 0: none yet.
   std::uint64_t largest_stored() const { return largest_stored_.load(std::memory_order_relaxed); }
+  /// Bytes that a part of a chunk is decoded in at least, decoded (a Blosc block); the largest of
+  /// the chunks that were decoded so far, 0: none yet.
+  std::uint64_t largest_block() const { return largest_block_.load(std::memory_order_relaxed); }
   /// Bytes of the run of elements, in C order, from the first of `part` (chunk coordinates) to its
   /// last.
   std::uint64_t run_bytes(const Box& part) const;
@@ -128,14 +131,13 @@ class Array {
   /// Errors then name the chunk.
   FetchDone naming(const Dims& chunk, FetchDone done) const;
   void write_fill(const Box& part, std::byte* out, const Dims& strides) const;
-  void note_stored(std::uint64_t bytes) const;
 
   std::shared_ptr<Store> store_;
   std::shared_ptr<const ArrayMetadata> metadata_;
   ChunkGrid grid_;
   std::shared_ptr<const CodecChain> chain_;
   std::shared_ptr<const ChunkLocator> locator_;
-  mutable std::atomic<std::uint64_t> largest_stored_{0};
+  mutable std::atomic<std::uint64_t> largest_stored_{0}, largest_block_{0};
 };
 
 }  // namespace batchfs

@@ -6,13 +6,21 @@ namespace batchfs {
 
 namespace {
 
-/// A part costs somewhat more than its share of a chunk: codecs decode in blocks.
-constexpr double kBlockShare = 0.05;
+/// The share of a chunk that a block takes, where nothing is known.
+constexpr double kUsualBlockShare = 0.05;
 /// Stored bytes to decoded ones, where nothing is known.
 constexpr double kUsualRatio = 0.5;
 
 double share(const Array& array, const Box& box) {
   return static_cast<double>(array.run_bytes(box)) / static_cast<double>(array.chunk_bytes());
+}
+
+/// A part costs somewhat more than its share of a chunk: codecs decode in blocks, and a part hardly
+/// begins and ends with one.
+double block_share(const Array& array) {
+  const std::uint64_t block = array.largest_block();
+  return block == 0 ? kUsualBlockShare
+                    : static_cast<double>(block) / static_cast<double>(array.chunk_bytes());
 }
 
 }  // namespace
@@ -33,7 +41,7 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
   const bool plain = array.chain().is_plain();
   if (!plain && (!array.chain().has_ranges() || need.empty())) return whole_chunk(array, chunk);
   // In units of the whole chunk.
-  const double extra = plain ? 0 : kBlockShare;
+  const double extra = plain ? 0 : block_share(array);
   const auto cost = [&](const Box& box) { return share(array, box) + extra; };
   Box all = need;
   double parts = wanted.empty() ? cost(need) : 0;
@@ -60,7 +68,7 @@ bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std:
   const double whole = knows_layout ? static_cast<double>(known->stored_size)
                                     : static_cast<double>(array.chunk_bytes()) * kUsualRatio;
   // Each use takes pieces of its own, in the worst case; the whole would serve them all.
-  return static_cast<double>(uses) * (whole * (share(array, box) + kBlockShare) + request) +
+  return static_cast<double>(uses) * (whole * (share(array, box) + block_share(array)) + request) +
              (knows_layout ? 0 : request) <
          whole + request;
 }

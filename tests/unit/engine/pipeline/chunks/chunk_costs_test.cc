@@ -1,5 +1,7 @@
 #include "engine/pipeline/chunks/chunk_costs.h"
 
+#include <cstring>
+
 #include <gtest/gtest.h>
 
 namespace batchfs {
@@ -96,6 +98,26 @@ TEST(ChunkCosts, UsesToComeAreCounted) {
       << "0.15 and four times as much: 0.75";
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 5), kWhole);
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 1, true), kWhole) << "it can be kept for good";
+}
+
+// A Blosc frame that is not compressed, with blocks of 400 bytes, is decoded: a part that begins or
+// ends inside a block costs one more.
+TEST(ChunkCosts, OnceDecodedTheSizeOfBlocksCounts) {
+  const Data data(kBlosc);
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 4), steps(2, 1));
+  EXPECT_EQ(data.array->largest_block(), 0u);
+  EncodedChunk frame{.bytes = Buffer(4016)};
+  frame.missing = false;
+  std::memset(frame.bytes.data(), 0, frame.bytes.size());
+  const std::uint32_t header[] = {0x04030102, 4000, 400, 4016};  // copied, shuffled, of 4 bytes
+  std::memcpy(frame.bytes.data(), header, sizeof header);
+  std::vector<float> values(100, 1);
+  data.array->decode({0, 0}, frame, steps(2, 1), reinterpret_cast<std::byte*>(values.data()),
+                     {400, 4});
+  EXPECT_EQ(values, std::vector<float>(100, 0));
+  EXPECT_EQ(data.array->largest_block(), 400u);
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 3), steps(2, 1)) << "0.2 four times: 0.8";
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 4), kWhole);
 }
 
 TEST(ChunkCosts, PiecesAreFetchedWhereTheyCostLessThanTheWhole) {
