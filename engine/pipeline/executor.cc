@@ -14,7 +14,7 @@ namespace {
 
 /// Makes the calling thread yield to the reader's program and to the threads that answer the
 /// kernel. At equal priority, one of those that wakes up may wait until the next timer tick, which
-/// is up to 4 ms away: readers got 10 to 25 % fewer batches on two cores, a seventh of which were
+/// is up to 4 ms away: readers got 9 to 15 % fewer batches on two cores, a seventh of which were
 /// idle meanwhile. Nobody starves: a reader that waits for a batch leaves its processor.
 void yield_to_readers() {
   constexpr int kNicer = 5;
