@@ -9,8 +9,8 @@
 //
 // Memory. A feed gets half of the free memory, and up to three quarters where all batches are for
 // one reader and are large. A feed that nobody reads is kept for `idle_time`, because its reader
-// may continue. When more than one such share of all memory is in use, or a new feed needs more than
-// is free, those that nobody reads are ended first, the longest unused before the others.
+// may continue. When more than one such share of all memory is in use, or a new feed needs more
+// than is free, those that nobody reads are ended first, the longest unused before the others.
 
 #include <array>
 #include <atomic>
