@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kLocalPrefetchBytes = 256 << 20;
 /// Batches that may join chunks on their way, prefetched ones included. Fewer than are
 /// announced.
-constexpr std::int64_t kMaxJoined = 96;
+constexpr std::int64_t kMaxJoined = 256;
 /// One in so many announcements finds the horizon anew, which moves slowly and costs time.
 constexpr std::uint64_t kHorizonEvery = 8;
 
@@ -107,7 +107,8 @@ void ReadAhead::announce_uses(const BatchRequest& request) {
                         });
   if (announcements_++ % kHorizonEvery != 0) return;
   with_.look_ahead.find_horizon();
-  with_.reclaimer.release(with_.table.drop_overdue());
+  with_.reclaimer.release(with_.table.drop_overdue(
+      [this](const BatchRequest& made) { return with_.prefetcher.leaves_out(made); }));
 }
 
 }  // namespace batchfs

@@ -203,3 +203,29 @@ def test_who_comes_when_all_is_held(large, mount_at, tmp_path):
     assert len(waiting.communicate(timeout=20)[0]) == (epoch / "batch-000007.npy").stat().st_size
     assert waiting.returncode == 0
     held[1].close()
+
+
+# A batch takes small patches of many chunks, which the batches in work share block by block.
+@pytest.mark.parametrize("memory", ["3M", "8M", "64M"])
+def test_patches_of_chunks_that_memory_cannot_hold(mount_at, tmp_path, memory):
+    shape, windows = (480, 3, 48, 48), {"y": (16, 8, 5), "x": (16, 8, 5), "time": (3, 1, 478)}  # size, stride, count
+    random = np.random.default_rng(5)
+    group = zarr.create_group(tmp_path / "s.zarr")
+    for name, steps, dtype in (("t", 40, "f4"), ("q", 32, "i2")):
+        array = group.create_array(name, shape=shape, chunks=(steps, *shape[1:]), dtype=dtype,
+                                   dimension_names=["time", "level", "y", "x"],
+                                   compressors=zarr.codecs.BloscCodec(cname="lz4", shuffle="shuffle", blocksize=16 << 10))
+        array[:] = random.integers(-99, 99, shape).cumsum(axis=0)
+    group["q"].attrs.update(scale_factor=0.5, add_offset=7.0)
+    view = {"name": "v", "window": {dim: {"size": size, "stride": stride} for dim, (size, stride, _) in windows.items()},
+            "variables": ["t", "q"], "batch": {"size": 8}, "order": {"shuffle": "global", "seed": 3}}
+    epoch = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": view}, "--memory", memory) / "views/v/epoch-0000"
+    expected = {"t": group["t"][:], "q": group["q"][:] * np.float32(0.5) + 7}
+    for batch in range(250):
+        numbers = json.loads((epoch / f"batch-{batch:06d}.json").read_text())["samples"]
+        starts = np.stack(np.unravel_index(numbers, [count for _, _, count in windows.values()]), axis=1)
+        for name, values in expected.items():
+            ours = np.load(epoch / f"batch-{batch:06d}" / f"{name}.npy")
+            for patch, (y, x, time) in zip(ours, starts):
+                theirs = values[time : time + 3, :, 8 * y : 8 * y + 16, 8 * x : 8 * x + 16]
+                assert np.array_equal(patch, theirs), (batch, name)

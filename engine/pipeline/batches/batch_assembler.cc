@@ -217,7 +217,12 @@ Budget::Reservation BatchAssembler::reserve(const BatchTable::Record& record, st
   if (begun.granted) return std::move(begun.granted);
   if (!with_.queue.empty()) return {};
   if (begun.waited) return with_.reclaimer.reserve_for_reader(bytes);
-  return with_.reclaimer.reserve_for_prefetch(bytes, with_.table.keep_until(record));
+  // A batch that takes small parts of large chunks, which others take parts of too, holds more of
+  // what will be used in the same memory than the chunks.
+  const bool is_compact = with_.look_ahead.shares_beyond_memory() &&
+                          with_.look_ahead.chunk_bytes_of_a_batch() / 2 > bytes;
+  return with_.reclaimer.reserve_for_prefetch(
+      bytes, is_compact ? ChunkCache::kBegun : with_.table.keep_until(record));
 }
 
 /// A batch waits for room for its chunks too, but never for more than a share of the memory.

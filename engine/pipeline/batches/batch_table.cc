@@ -231,13 +231,14 @@ bool BatchTable::drop_least_urgent(Dropped& dropped) {
   return true;
 }
 
-BatchTable::Dropped BatchTable::drop_overdue() {
+BatchTable::Dropped BatchTable::drop_overdue(
+    const std::function<bool(const BatchRequest&)>& is_left_out) {
   Dropped dropped;
   const std::lock_guard lock(mutex_);
   std::vector<RecordPtr> overdue;
   for (const auto& [key, record] : records_)
     if (!record->opened && record->waiters.empty() && record->urgency != kReaderWaits &&
-        record->urgency + kOverdue < static_cast<Urgency>(now_))
+        (record->urgency + kOverdue < static_cast<Urgency>(now_) || is_left_out(record->request)))
       overdue.push_back(record);
   for (const RecordPtr& record : overdue) drop(record, dropped);
   return dropped;

@@ -110,8 +110,9 @@ class BatchTable {
   /// Drops the least urgent batch that nobody has opened: one that is ready, or that takes only
   /// what others bring.
   bool drop_least_urgent(Dropped& dropped);
-  /// Drops batches that nobody came for long after they were due.
-  Dropped drop_overdue();
+  /// Drops batches that nobody came for long after they were due, and those that nobody will come
+  /// for as `is_left_out` says.
+  Dropped drop_overdue(const std::function<bool(const BatchRequest&)>& is_left_out);
   /// Drops all that no reader waits for.
   Dropped drop_all();
   /// The same of the views that `chosen` holds of.

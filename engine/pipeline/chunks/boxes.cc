@@ -5,6 +5,32 @@
 
 namespace batchfs {
 
+Box intersection(const Box& a, const Box& b) {
+  Box both = a;
+  for (std::size_t d = 0; d < both.start.size(); ++d) {
+    both.start[d] = std::max(a.start[d], b.start[d]);
+    both.shape[d] = std::min(a.start[d] + a.shape[d], b.start[d] + b.shape[d]) - both.start[d];
+  }
+  return both;
+}
+
+std::optional<Box> without(const Box& box, const Box& cut) {
+  const Box both = intersection(box, cut);
+  if (both.empty()) return std::nullopt;
+  Box rest = box;
+  std::size_t cut_dims = 0;
+  for (std::size_t d = 0; d < box.start.size(); ++d) {
+    if (both.shape[d] == box.shape[d]) continue;
+    const bool at_begin = both.start[d] == box.start[d];
+    const bool at_end = both.start[d] + both.shape[d] == box.start[d] + box.shape[d];
+    if (++cut_dims > 1 || !(at_begin || at_end)) return std::nullopt;
+    rest.shape[d] -= both.shape[d];
+    if (at_begin) rest.start[d] += both.shape[d];
+  }
+  if (cut_dims == 0) rest.shape = Dims(box.shape.size());
+  return rest;
+}
+
 std::vector<Box> boxes_of_run(const Dims& shape, std::int64_t first, std::int64_t count) {
   std::vector<Box> boxes;
   const std::size_t rank = shape.size();

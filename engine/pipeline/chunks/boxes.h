@@ -2,6 +2,7 @@
 // Cutting boxes of an array along its chunk grid, and runs of elements into boxes.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/pipeline/chunks/assembly.h"
@@ -43,6 +44,13 @@ void for_each_chunk(const ChunkGrid& grid, const Box& box, Visit&& visit) {
     ++chunk[d - 1];
   }
 }
+
+/// The elements that lie in both; empty where none does.
+Box intersection(const Box& a, const Box& b);
+
+/// The box that is left of `box` without `cut`. nullopt where that is no box, or nothing is cut
+/// off; empty where nothing is left.
+std::optional<Box> without(const Box& box, const Box& cut);
 
 /// The C-order elements [first, first + count) of an array as boxes, in order: at most two per
 /// dimension.

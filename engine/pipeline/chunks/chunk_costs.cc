@@ -1,5 +1,9 @@
 #include "engine/pipeline/chunks/chunk_costs.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "engine/array/chunk_part.h"
 #include "engine/store/store.h"
 
 namespace batchfs {
@@ -23,6 +27,74 @@ double block_share(const Array& array) {
                     : static_cast<double>(block) / static_cast<double>(array.chunk_bytes());
 }
 
+/// Decoded bytes of a chunk, from `begin` to before `end`.
+struct ByteRun {
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// The bytes that are decoded for the box: whole blocks.
+ByteRun decoded_run(const Array& array, const Box& box) {
+  const std::uint64_t chunk = array.chunk_bytes();
+  const auto [first, count] = run_of(array.grid().chunk_shape(), box);
+  ByteRun run{first * array.type().itemsize, (first + count) * array.type().itemsize};
+  if (array.chain().is_plain()) return run;
+  if (const std::uint64_t block = array.largest_block(); block != 0) {
+    run.begin -= run.begin % block;
+    run.end = (run.end + block - 1) / block * block;
+  } else {
+    run.end += static_cast<std::uint64_t>(kUsualBlockShare * static_cast<double>(chunk));
+  }
+  run.end = std::min(run.end, chunk);
+  return run;
+}
+
+/// What the boxes cost, in units of the whole chunk: blocks that several need are decoded once.
+double cost(const Array& array, std::span<const Box> boxes) {
+  std::vector<ByteRun> runs;
+  for (const Box& box : boxes) runs.push_back(decoded_run(array, box));
+  std::sort(runs.begin(), runs.end(),
+            [](const ByteRun& a, const ByteRun& b) { return a.begin < b.begin; });
+  std::uint64_t sum = 0, end = 0;
+  for (const ByteRun& run : runs) {
+    if (run.end <= end) continue;
+    sum += run.end - std::max(run.begin, end);
+    end = run.end;
+  }
+  return static_cast<double>(sum) / static_cast<double>(array.chunk_bytes());
+}
+
+/// `box`, with what the blocks that are decoded for it hold beside it: steps along its first
+/// dimension of more than one element, whole. `box` itself where whole steps would take more
+/// blocks.
+Box widened(const Array& array, const Box& whole, const Box& box) {
+  const Dims& shape = array.grid().chunk_shape();
+  std::size_t axis = 0;
+  while (axis + 1 < shape.size() && box.shape[axis] == 1) ++axis;
+  const Dims strides = c_strides(shape, array.type().itemsize);
+  std::uint64_t origin = 0;
+  Box wide = box;
+  for (std::size_t d = 0; d < axis; ++d)
+    origin += static_cast<std::uint64_t>(box.start[d] * strides[d]);
+  for (std::size_t d = axis + 1; d < shape.size(); ++d) {
+    wide.start[d] = 0;
+    wide.shape[d] = whole.shape[d];
+  }
+  const ByteRun decoded = decoded_run(array, box);
+  const auto step = static_cast<std::uint64_t>(strides[axis]);
+  const std::uint64_t before = decoded.begin > origin ? decoded.begin - origin : 0;
+  const auto first = static_cast<std::int64_t>((before + step - 1) / step);
+  const auto last = static_cast<std::int64_t>((decoded.end - origin) / step);
+  wide.start[axis] = std::min(box.start[axis], first);
+  wide.shape[axis] =
+      std::max(box.start[axis] + box.shape[axis], std::min(last, whole.shape[axis])) -
+      wide.start[axis];
+  const ByteRun run = decoded_run(array, wide);
+  // Of a remote store, no more blocks than may have been fetched.
+  const std::uint64_t size = decoded.end - decoded.begin;
+  const std::uint64_t most = array.store().is_local() ? size / 4 * 5 : size;
+  return run.end - run.begin > most ? box : wide;
+}
+
 }  // namespace
 
 Box needed(const Assembly& assembly, const Assembly::Use& use) {
@@ -40,19 +112,15 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
                   std::span<const Box> wanted, std::size_t later, bool keeps) {
   const bool plain = array.chain().is_plain();
   if (!plain && (!array.chain().has_ranges() || need.empty())) return whole_chunk(array, chunk);
-  // In units of the whole chunk.
-  const double extra = plain ? 0 : block_share(array);
-  const auto cost = [&](const Box& box) { return share(array, box) + extra; };
-  Box all = need;
-  double parts = wanted.empty() ? cost(need) : 0;
-  for (const Box& box : wanted) {
-    all = bounding_box(all, box);
-    parts += cost(box);
-  }
+  const double parts = wanted.empty() ? cost(array, {&need, 1}) : cost(array, wanted);
   // What is used again and can be kept for good serves uses beyond those that are known, too.
-  const double again = static_cast<double>(later) * cost(need);
+  const double again = static_cast<double>(later) * cost(array, {&need, 1});
   if (!plain && (parts + again >= 0.9 || keeps)) return whole_chunk(array, chunk);
-  return cost(all) <= parts ? all : need;
+  Box all = need;
+  for (const Box& box : wanted) all = bounding_box(all, box);
+  const Box& part = cost(array, {&all, 1}) <= parts ? all : need;
+  if (plain || array.largest_block() == 0 || wanted.size() < 2) return part;
+  return widened(array, whole_chunk(array, chunk), part);
 }
 
 bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses,

@@ -16,9 +16,11 @@ Box needed(const Assembly& assembly, const Assembly::Use& use);
 /// Elements of the chunk that exist, in chunk coordinates.
 Box whole_chunk(const Array& array, std::int64_t chunk);
 
-/// The box to decode when `need` is needed now and `wanted` soon: `need`, the bounding box of all,
-/// or the whole chunk, whichever is cheapest in the end. `later` other uses are known to come while
-/// the whole chunk could still be cached; `keeps`: it is used again and cached for good.
+/// The box to decode when `need` is needed now and `wanted` soon, in parts that they share: `need`,
+/// the bounding box of all, or the whole chunk, whichever is cheapest in the end. A part is as
+/// large as the blocks that are decoded for it allow, where others may want that. `later` other
+/// uses are known to come while the whole chunk could still be cached; `keeps`: it is used again
+/// and cached for good.
 Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
                   std::span<const Box> wanted, std::size_t later, bool keeps);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/pipeline/chunks/boxes.h"
 #include "engine/pipeline/chunks/chunk_costs.h"
 #include "engine/pipeline/engine_errors.h"
 
@@ -54,14 +55,21 @@ void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk) {
   observe(consumer, chunk.object_missing);
   const Array& array = *consumer.use->array;
   const std::size_t itemsize = array.type().itemsize;
+  const Box box = intersection(chunk.box, consumer.missing);
+  const bool is_all = box == consumer.missing;
   for (const Assembly::Part& part : consumer.assembly->parts_of(*consumer.use)) {
-    const std::byte* source = chunk.at(part.source.start);
-    if (part.converter != nullptr && !part.converter->is_copy())
-      part.converter->convert(part.source.shape, source, chunk.strides, part.out, part.strides,
-                              array_index(array, consumer.use->chunk, part.source.start));
-    else
-      copy_strided(part.source.shape, itemsize, source, chunk.strides, part.out, part.strides);
-    part.copy_to_repeats(itemsize);
+    if (const Box piece = intersection(part.source, box); !piece.empty()) {
+      const std::byte* source = chunk.at(piece.start);
+      std::byte* out = part.out;
+      for (std::size_t d = 0; d < piece.start.size(); ++d)
+        out += (piece.start[d] - part.source.start[d]) * part.strides[d];
+      if (part.converter != nullptr && !part.converter->is_copy())
+        part.converter->convert(piece.shape, source, chunk.strides, out, part.strides,
+                                array_index(array, consumer.use->chunk, piece.start));
+      else
+        copy_strided(piece.shape, itemsize, source, chunk.strides, out, part.strides);
+    }
+    if (is_all) part.copy_to_repeats(itemsize);
   }
 }
 
@@ -114,19 +122,16 @@ Budget::Reservation ChunkDecoder::reserve_to_keep(const Array& array, std::int64
 std::size_t ChunkDecoder::decode_for_each(const Array& array, std::int64_t number, const Box& box,
                                           std::span<const ChunkConsumer> consumers,
                                           const KeptChunk& stored) {
-  const auto need = [](const ChunkConsumer& consumer) {
-    return needed(*consumer.assembly, *consumer.use);
-  };
   const bool at_once =
       stored.encoded.pieces.empty() &&
       std::all_of(consumers.begin(), consumers.end(),
-                  [&](const ChunkConsumer& consumer) { return contains(box, need(consumer)); });
+                  [&](const ChunkConsumer& consumer) { return contains(box, consumer.missing); });
   std::size_t served = 0;
   try {
     if (at_once) decode(array, number, box, consumers, &stored);
     for (; served < consumers.size(); ++served) {
       if (!at_once)
-        decode(array, number, need(consumers[served]), consumers.subspan(served, 1), &stored);
+        decode(array, number, consumers[served].missing, consumers.subspan(served, 1), &stored);
       consumers[served].assembly->complete(nullptr);
     }
   } catch (...) {  // reported by the run that the others get
@@ -136,7 +141,8 @@ std::size_t ChunkDecoder::decode_for_each(const Array& array, std::int64_t numbe
 
 ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t number, const Box& box,
                                           std::span<const ChunkConsumer> consumers,
-                                          const KeptChunk* stored) {
+                                          const KeptChunk* stored,
+                                          std::span<ChunkConsumer> others) {
   const Dims chunk = array.grid().chunk(number);
   bool object_missing = stored != nullptr && stored->encoded.object_missing;
   auto load = [&](std::byte* out, const Dims& strides) {
@@ -169,10 +175,12 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     const std::uint64_t bytes = (is_read ? stored_bytes(array, box, false) : 0) + scratch;
     if (bytes > 0) reserve(passing, bytes);
   };
-  Result result;
   const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
   check_size(bytes);
-  Budget::Reservation kept = reserve_to_keep(array, number, bytes, consumers);
+  Result result;
+  result.keep = others.empty();
+  Budget::Reservation kept =
+      result.keep ? reserve_to_keep(array, number, bytes, consumers) : Budget::Reservation();
   const auto in_place =
       kept.bytes() == bytes && bytes > 0
           ? consumers.end()
@@ -223,6 +231,14 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
   result.chunk = DecodedChunk{box, data, strides, std::move(memory), object_missing};
   result.cache_bytes = bytes;
   for (const ChunkConsumer& consumer : consumers) gather(consumer, *result.chunk);
+  // Fill values of what does not exist yet are not mixed with what may come.
+  if (object_missing) return result;
+  for (ChunkConsumer& other : others) {
+    const std::optional<Box> rest = without(other.missing, box);
+    if (!rest) continue;
+    gather(other, *result.chunk);
+    other.missing = *rest;
+  }
   return result;
 }
 

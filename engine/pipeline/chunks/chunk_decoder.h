@@ -21,12 +21,14 @@ namespace batchfs {
 struct ChunkConsumer {
   std::shared_ptr<Assembly> assembly;
   const Assembly::Use* use;
+  /// What it has not got yet, in chunk coordinates: at first what it needed().
+  Box missing;
 };
 
 /// The first one's, for the trace.
 Trace::Batch batch_of(std::span<const ChunkConsumer> consumers);
 
-/// Copies the parts that `consumer` needs of the chunk to its assembly. Fails the assembly when the
+/// Copies what `consumer` misses and the chunk has to its assembly. Fails the assembly when the
 /// chunk's shard appeared in between.
 void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk);
 
@@ -44,10 +46,13 @@ class ChunkDecoder {
   /// Decodes `box` of chunk `number`, which holds what all `consumers` need, from `stored` or,
   /// where that is null, from the local store, and hands it to them: straight to where one of them
   /// wants it, if that can be. Where the budget is used up, one chunk at a time is decoded beyond
-  /// it, since what was begun must end; as check_size() allows. Throws as Array::decode() and
+  /// it, since what was begun must end; as check_size() allows. `others` wait for other parts of
+  /// the chunk: they get what is decoded of these, where that leaves them less to get. What others
+  /// wait for is not kept for later uses, which hardly need the same. Throws as Array::decode() and
   /// load() do.
   Result decode(const Array& array, std::int64_t number, const Box& box,
-                std::span<const ChunkConsumer> consumers, const KeptChunk* stored);
+                std::span<const ChunkConsumer> consumers, const KeptChunk* stored,
+                std::span<ChunkConsumer> others = {});
 
   /// Decodes for each consumer what it needs, from `stored`; for all at once where `box` holds that
   /// and `stored` is the whole chunk. Completes those that it serves, in order, and returns how

@@ -43,7 +43,7 @@ Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need,
   bool keeps = later > 0 && cache_.keeps_all();
   std::vector<Box> wanted;
   for (const ChunkConsumer& consumer : consumers) {
-    wanted.push_back(needed(*consumer.assembly, *consumer.use));
+    wanted.push_back(consumer.missing);
     keeps = keeps || consumer.assembly->keeps_chunks;
   }
   return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, later, keeps);
@@ -125,10 +125,10 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) noexcept 
   for (std::size_t i = 0; i < count; ++i) {
     const Assembly::Use& use = assembly->uses[i];
     const ChunkKey key{use.array.get(), use.chunk};
-    const ChunkConsumer consumer{assembly, &use};
+    const ChunkConsumer consumer{assembly, &use, needed(*assembly, use)};
     // What is here is taken here, before it is evicted. For a reader that waits, all threads take.
     if (!waited) {
-      if (const auto kept = cache_.find(key, needed(*assembly, use))) {
+      if (const auto kept = cache_.find(key, consumer.missing)) {
         gather(consumer, *kept);
         assembly->complete(nullptr);
         continue;
@@ -193,8 +193,8 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
       idle = true;  // nobody who is left wants it brought
       if (task->consumers.empty()) tasks_.erase(it);
     } else {
-      const Box need = first != nullptr ? needed(*first->assembly, *first->use)
-                                        : whole_chunk(*task->array, task->key.chunk);
+      const Box need =
+          first != nullptr ? first->missing : whole_chunk(*task->array, task->key.chunk);
       // Looked up now and not only when it was submitted: a queue that held chunks would hold
       // memory.
       kept = cache_.find(task->key, need);
@@ -205,8 +205,7 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
       if (later) {
         task->posted = urgency;
       } else {
-        served = task->take(
-            [&](const ChunkConsumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
+        served = task->take([&](const ChunkConsumer& c) { return contains(box, c.missing); });
         if (kept) {
           task->warm = false;
           if (task->consumers.empty())
@@ -294,20 +293,28 @@ void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box,
                             std::vector<ChunkConsumer> consumers,
                             std::shared_ptr<const KeptChunk> stored) {
   const Array& array = *task->array;
-  ChunkDecoder::Result result;
-  try {
-    result = decoder_.decode(array, task->key.chunk, box, consumers, stored.get());
-  } catch (const std::bad_alloc&) {
-    finish(task, consumers,
-           std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory",
-                                         array.chunk_name(array.grid().chunk(task->key.chunk)))));
-    return;
-  } catch (...) {
-    finish(task, consumers, std::current_exception());
-    return;
+  const bool is_part = box != whole_chunk(array, task->key.chunk);
+  std::vector<ChunkConsumer> others;
+  if (is_part && !array.chain().is_plain()) {
+    const std::lock_guard lock(mutex_);
+    others = std::exchange(task->consumers, {});
   }
-  if (stored && !stored->encoded.object_missing && array.chain().has_ranges() &&
-      box != whole_chunk(array, task->key.chunk)) {
+  ChunkDecoder::Result result;
+  std::exception_ptr error;
+  try {
+    result = decoder_.decode(array, task->key.chunk, box, consumers, stored.get(), others);
+  } catch (const std::bad_alloc&) {
+    error = std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory",
+                                          array.chunk_name(array.grid().chunk(task->key.chunk))));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (!others.empty()) {
+    const std::lock_guard lock(mutex_);
+    task->put_back(std::move(others));
+  }
+  if (error) return finish(task, consumers, error);
+  if (stored && !stored->encoded.object_missing && array.chain().has_ranges() && is_part) {
     serve_others(task, *stored);
     // The whole as it is stored serves the next use better than a part of it.
     if (budget_.used() <= budget_.limit())
@@ -324,13 +331,11 @@ void ChunkScheduler::serve_others(const std::shared_ptr<ChunkTask>& task, const 
   std::vector<ChunkConsumer> others;
   {
     const std::lock_guard lock(mutex_);
-    others = task->take([&](const ChunkConsumer& c) {
-      return array.holds(stored.encoded, needed(*c.assembly, *c.use));
-    });
+    others =
+        task->take([&](const ChunkConsumer& c) { return array.holds(stored.encoded, c.missing); });
   }
   if (others.empty()) return;
-  const Box box =
-      box_to_decode(*task, needed(*others.front().assembly, *others.front().use), others);
+  const Box box = box_to_decode(*task, others.front().missing, others);
   const std::size_t served = decoder_.decode_for_each(array, task->key.chunk, box, others, stored);
   if (served == others.size()) return;
   others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(served));
@@ -392,9 +397,8 @@ void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task,
         cache_.insert_weak(task->key, task->array, *result->chunk);
       }
       // Uses that joined during the run and are held by its result.
-      late = task->take([&](const ChunkConsumer& c) {
-        return contains(result->chunk->box, needed(*c.assembly, *c.use));
-      });
+      late = task->take(
+          [&](const ChunkConsumer& c) { return contains(result->chunk->box, c.missing); });
     }
     if (task->consumers.empty()) {
       tasks_.erase(task->key);

@@ -23,7 +23,7 @@ namespace batchfs {
 class LookAhead {
  public:
   /// How far to look.
-  static constexpr std::int64_t kBatches = 128;
+  static constexpr std::int64_t kBatches = 320;
   /// Looking ends with the batch that has a stream at so many uses.
   static constexpr std::size_t kUses = 4096;
 
@@ -50,6 +50,9 @@ class LookAhead {
   /// tells the cache.
   void find_horizon();
 
+  /// Bytes of the chunks that a coming batch uses, on average.
+  std::uint64_t chunk_bytes_of_a_batch() const { return chunk_bytes_of_a_batch_; }
+
   /// Did find_horizon() see that they don't, and that batches share chunks?
   bool shares_beyond_memory() const { return shares_beyond_memory_; }
 
@@ -65,6 +68,7 @@ class LookAhead {
   ChunkCache& cache_;
   const std::uint64_t memory_;
   std::atomic<bool> shares_beyond_memory_ = false;
+  std::atomic<std::uint64_t> chunk_bytes_of_a_batch_ = 0;
 
   /// Guards the members below; nothing is planned with it held. Lock order: before ChunkCache's.
   std::mutex mutex_;

@@ -138,6 +138,12 @@ std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request,
   return result;
 }
 
+bool Prefetcher::leaves_out(const BatchRequest& request) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  return it != streams_.end() && request.batch >= it->second.per_epoch;
+}
+
 bool Prefetcher::is_ahead(const BatchRequest& request) const {
   const std::lock_guard lock(mutex_);
   const auto it = streams_.find(key_of(request));

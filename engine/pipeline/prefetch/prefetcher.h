@@ -51,6 +51,8 @@ class Prefetcher {
 
   /// Is this batch ahead of its stream's reader?
   bool is_ahead(const BatchRequest& request) const;
+  /// Does it lie behind the end that its stream's reader makes of each epoch?
+  bool leaves_out(const BatchRequest& request) const;
   /// Is it one of the prefetched batches?
   bool wanted(const BatchRequest& request) const;
 

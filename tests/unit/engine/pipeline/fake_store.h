@@ -35,10 +35,17 @@ class FakeStore final : public Store {
     const int chunk = std::stoi(key.substr(2));  // "v/3/0"
     if (chunk == failing) throw Error(ErrorCode::io, "the disk is on fire", key);
     if (chunk == missing) return std::nullopt;
-    Buffer all(elements_ * 4);
+    Buffer all(size_of_object());
+    if (blosc_block != 0) {
+      const auto bytes = static_cast<std::uint32_t>(elements_ * 4);
+      // Version 2, copied, elements of four bytes (c-blosc, README_CHUNK_FORMAT).
+      const std::uint32_t header[] = {0x04020102, bytes, blosc_block, bytes + kBloscHeader};
+      std::memcpy(all.data(), header, sizeof header);
+    }
+    std::byte* values = all.data() + (blosc_block == 0 ? 0 : kBloscHeader);
     for (std::size_t i = 0; i < elements_; ++i) {
       const auto value = static_cast<std::int32_t>(1000 * chunk + static_cast<int>(i));
-      std::memcpy(all.data() + 4 * i, &value, 4);
+      std::memcpy(values + 4 * i, &value, 4);
     }
     const std::uint64_t length = std::min<std::uint64_t>(range.length, all.size() - range.offset);
     Buffer part(length);
@@ -50,7 +57,7 @@ class FakeStore final : public Store {
     const auto bytes = read(key, {offset, out.size()});
     if (!bytes) return std::nullopt;
     std::memcpy(out.data(), bytes->data(), bytes->size());
-    return PartRead{bytes->size(), elements_ * 4};
+    return PartRead{bytes->size(), size_of_object()};
   }
   void read_async(const std::string& key, ByteRange range, ReadDone done) override {
     if (!asynchronous) return Store::read_async(key, range, std::move(done));
@@ -58,7 +65,7 @@ class FakeStore final : public Store {
     threads_.emplace_back(
         [this, key, range, done = std::move(done)] { Store::read_async(key, range, done); });
   }
-  std::optional<std::uint64_t> size(const std::string&) override { return elements_ * 4; }
+  std::optional<std::uint64_t> size(const std::string&) override { return size_of_object(); }
   std::vector<Entry> list(const std::string&) override { return {}; }
 
   void stop() override {
@@ -81,8 +88,14 @@ class FakeStore final : public Store {
   std::atomic<int> asked{0}, reads{0};  // begun, and not held up any more
   std::atomic<int> failing{-1}, missing{-1};
   bool asynchronous = false;
+  std::uint32_t blosc_block = 0;  // bytes; not 0: Blosc frames with such blocks, not compressed
 
  private:
+  static constexpr std::uint32_t kBloscHeader = 16;
+  std::uint64_t size_of_object() const {
+    return elements_ * 4 + (blosc_block == 0 ? 0 : kBloscHeader);
+  }
+
   const std::size_t elements_;
   std::mutex mutex_;
   std::condition_variable opened_;
@@ -93,18 +106,22 @@ class FakeStore final : public Store {
 /// Filters that change nothing, but a chunk is then read as a whole.
 inline constexpr const char* kWholeChunks = R"([{"id": "shuffle", "elementsize": 1}])";
 
+/// Frames of FakeStore::blosc_block.
+inline constexpr const char* kBlosc =
+    R"({"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0, "blocksize": 0})";
+
 /// A dataset with one variable "v" (time, x): `chunks` chunks of `steps` times of `width` values.
 struct FakeData {
   FakeData(std::int64_t chunks, std::int64_t steps, std::int64_t width,
-           const std::string& filters = "null")
+           const std::string& filters = "null", const std::string& compressor = "null")
       : store(std::make_shared<FakeStore>(static_cast<std::size_t>(steps * width))) {
     const std::string zarray =
         R"({"zarr_format": 2, "shape": [)" + std::to_string(chunks * steps) + ", " +
         std::to_string(width) + R"(], "chunks": [)" + std::to_string(steps) + ", " +
         std::to_string(width) +
-        R"(], "dtype": "<i4", "compressor": null, "fill_value": null, "order": "C",
-                                  "dimension_separator": "/", "filters": )" +
-        filters + "}";
+        R"(], "dtype": "<i4", "fill_value": null, "order": "C", "dimension_separator": "/",
+            "filters": )" +
+        filters + R"(, "compressor": )" + compressor + "}";
     const Json attributes = {{"_ARRAY_DIMENSIONS", {"time", "x"}}};
     hierarchy.groups[""] = {};
     hierarchy.arrays["v"] = parse_array_v2("v", parse_json(zarray, "v"), attributes, "v");

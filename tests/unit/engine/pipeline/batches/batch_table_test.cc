@@ -191,18 +191,33 @@ TEST_F(BatchTableTest, TheLeastUrgentUnopenedBatchGoesFirst) {
 }
 
 TEST_F(BatchTableTest, OverdueBatchesAreDropped) {
+  const auto none = [](const BatchRequest&) { return false; };
   const auto expected = table_.expect(request(1), 1, true);
   submit(expected.assemble);
   finish(expected.assemble);
-  EXPECT_TRUE(table_.drop_overdue().records.empty());
+  EXPECT_TRUE(table_.drop_overdue(none).records.empty());
   const auto wide = data_.view(R"({"window": {"time": 1}, "batch": 1})");
   for (std::int64_t epoch = 0; epoch < 300; ++epoch) {
     Waiter waiter{[](const std::shared_ptr<const Batch>&, const std::exception_ptr&) {}, nullptr,
                   1};
     finish_opened(table_.open({wide, &kRaw, epoch, 0}, waiter));
   }
-  EXPECT_EQ(table_.drop_overdue().records.size(), 1u);
+  EXPECT_EQ(table_.drop_overdue(none).records.size(), 1u);
   EXPECT_FALSE(table_.is_made(request(1).key()));
+}
+
+TEST_F(BatchTableTest, BatchesThatAReaderLeavesOutAreDroppedUnlessOneWaitsForThem) {
+  for (const std::int64_t batch : {1, 2}) {
+    const auto expected = table_.expect(request(batch), batch, true);
+    submit(expected.assemble);
+    finish(expected.assemble);
+  }
+  const BatchTable::Opened waited = open(3);
+  const auto from_two = [](const BatchRequest& one) { return one.batch >= 2; };
+  EXPECT_EQ(table_.drop_overdue(from_two).records.size(), 1u);
+  EXPECT_TRUE(table_.is_made(request(1).key()));
+  EXPECT_FALSE(table_.is_made(request(2).key()));
+  EXPECT_TRUE(table_.is_made(request(3).key()));
 }
 
 TEST_F(BatchTableTest, DroppingAllSparesWhatReadersWaitFor) {

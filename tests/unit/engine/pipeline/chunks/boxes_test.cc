@@ -23,6 +23,23 @@ TEST(BoxesOfRun, CoverTheRunInOrderWithFewBoxes) {
   EXPECT_EQ(boxes_of_run({}, 0, 1).size(), 1u);
 }
 
+TEST(Intersection, HoldsWhatLiesInBoth) {
+  EXPECT_EQ(intersection({{2, 1}, {4, 5}}, {{3, 0}, {9, 3}}), (Box{{3, 1}, {3, 2}}));
+  EXPECT_TRUE(intersection({{2, 1}, {4, 5}}, {{6, 1}, {1, 5}}).empty());
+  EXPECT_TRUE(intersection({{6, 1}, {1, 5}}, {{2, 1}, {3, 5}}).empty());
+}
+
+TEST(Without, CutsOffAnEndOrAll) {
+  const Box box{{2, 1}, {4, 5}};
+  EXPECT_EQ(without(box, {{0, 0}, {3, 9}}), (Box{{3, 1}, {3, 5}}));
+  EXPECT_EQ(without(box, {{5, 1}, {1, 5}}), (Box{{2, 1}, {3, 5}}));
+  EXPECT_EQ(without(box, {{2, 4}, {4, 2}}), (Box{{2, 1}, {4, 3}}));
+  EXPECT_TRUE(without(box, box)->empty());
+  EXPECT_FALSE(without(box, {{3, 1}, {1, 5}})) << "the middle";
+  EXPECT_FALSE(without(box, {{2, 1}, {2, 2}})) << "a corner";
+  EXPECT_FALSE(without(box, {{6, 1}, {1, 5}})) << "nothing";
+}
+
 TEST(ForEachChunk, CutsABoxAlongTheGrid) {
   const ChunkGrid grid({10, 7}, {4, 3});
   const Box box{{2, 1}, {7, 6}};

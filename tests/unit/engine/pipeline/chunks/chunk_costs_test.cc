@@ -116,8 +116,19 @@ TEST(ChunkCosts, OnceDecodedTheSizeOfBlocksCounts) {
                      {400, 4});
   EXPECT_EQ(values, std::vector<float>(100, 0));
   EXPECT_EQ(data.array->largest_block(), 400u);
-  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 3), steps(2, 1)) << "0.2 four times: 0.8";
-  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 4), kWhole);
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 7), steps(2, 1)) << "0.1 eight times: 0.8";
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 8), kWhole);
+  const Box off{{2, 50}, {1, 60}};  // of two blocks
+  EXPECT_EQ(data.box(0, off, {off}, 3), off) << "0.2 four times: 0.8";
+  EXPECT_EQ(data.box(0, off, {off}, 4), kWhole);
+  EXPECT_EQ(data.box(0, steps(0, 5), {steps(0, 5), steps(1, 5), steps(3, 5)}), steps(0, 8))
+      << "0.8, since they share blocks";
+  EXPECT_EQ(data.box(0, steps(0, 5), {steps(0, 5), steps(1, 5), steps(4, 5)}), kWhole);
+  const Box narrow{{2, 10}, {3, 5}}, last{{2, 99}, {3, 1}};
+  EXPECT_EQ(data.box(0, narrow, {narrow}), narrow);
+  EXPECT_EQ(data.box(0, narrow, {narrow, steps(8, 1)}), steps(2, 3)) << "others may want the rest";
+  EXPECT_EQ(data.box(0, last, {last, steps(8, 1)}), steps(2, 3));
+  EXPECT_EQ(data.box(2, narrow, {narrow, steps(0, 1)}), steps(2, 3));
 }
 
 TEST(ChunkCosts, PiecesAreFetchedWhereTheyCostLessThanTheWhole) {

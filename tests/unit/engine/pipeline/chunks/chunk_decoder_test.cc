@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/pipeline/chunks/chunk_costs.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs {
@@ -45,7 +46,10 @@ struct Wanted {
     }
     assembly->uses.push_back({d.array, chunk, 0, static_cast<std::uint32_t>(boxes.size())});
   }
-  ChunkConsumer consumer() const { return {assembly, &assembly->uses.front()}; }
+  ChunkConsumer consumer() const {
+    const Assembly::Use& use = assembly->uses.front();
+    return {assembly, &use, needed(*assembly, use)};
+  }
 
   std::shared_ptr<Assembly> assembly = std::make_shared<Assembly>();
   std::shared_ptr<std::vector<std::int32_t>> values;
@@ -187,6 +191,40 @@ TEST(ChunkDecoder, SeveralWithPartsShareADecodedChunkThatIsCounted) {
     EXPECT_EQ(d.budget.used(), kBytes);
   }
   EXPECT_EQ(d.budget.used(), 0u);
+}
+
+TEST(ChunkDecoder, OthersGetWhatIsDecodedOfTheirParts) {
+  Decoding d(kWholeChunks);
+  const Wanted one(d, 1, {kSecondStep}), all(d, 1, {kWhole}), column(d, 1, {kLastColumn}),
+      first(d, 1, {{{0, 0}, {1, kWidth}}});
+  std::vector others{all.consumer(), column.consumer(), first.consumer()};
+  const auto result =
+      d.decoder.decode(*d.array, 1, kSecondStep, std::vector{one.consumer()}, nullptr, others);
+  EXPECT_FALSE(result.keep);
+  EXPECT_THAT(*one.values, ElementsAre(1003, 1004, 1005));
+  EXPECT_THAT(*all.values, ElementsAre(-1, -1, -1, 1003, 1004, 1005));
+  EXPECT_THAT(*column.values, ElementsAre(-1, 1005));
+  EXPECT_EQ(others[0].missing, (Box{{0, 0}, {1, kWidth}}));
+  EXPECT_EQ(others[1].missing, (Box{{0, 2}, {1, 1}}));
+  EXPECT_EQ(others[2].missing, first.consumer().missing);
+  d.decoder.decode(*d.array, 1, others[0].missing, others, nullptr);
+  EXPECT_THAT(*all.values, ElementsAre(1000, 1001, 1002, 1003, 1004, 1005));
+  EXPECT_THAT(*column.values, ElementsAre(1002, 1005));
+}
+
+// The halo of a window repeats what lies in it: once all of that is there.
+TEST(ChunkDecoder, WhatIsRepeatedIsRepeatedAtTheEnd) {
+  Decoding d(kWholeChunks);
+  const Wanted one(d, 1, {kSecondStep}), all(d, 1, {kWhole, kWhole});
+  Assembly::Part& part = all.assembly->parts[0];
+  all.assembly->repeats.push_back({{2}, {static_cast<std::int64_t>(kBytes)}});
+  all.assembly->uses[0].part_count = 1;
+  part.repeat = &all.assembly->repeats[0];
+  std::vector others{all.consumer()};
+  d.decoder.decode(*d.array, 1, kSecondStep, std::vector{one.consumer()}, nullptr, others);
+  d.decoder.decode(*d.array, 1, others[0].missing, others, nullptr);
+  EXPECT_THAT(*all.values,
+              ElementsAre(1000, 1001, 1002, 1003, 1004, 1005, 1000, 1001, 1002, 1003, 1004, 1005));
 }
 
 TEST(ChunkDecoder, WhatWasFetchedIsDecodedWithoutTheStore) {

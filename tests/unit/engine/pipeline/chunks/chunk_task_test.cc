@@ -10,7 +10,7 @@ ChunkConsumer consumer(Urgency urgency, bool started = true, bool cancelled = fa
   assembly->urgency = urgency;
   assembly->started = started;
   assembly->cancelled = cancelled;
-  return {std::move(assembly), nullptr};
+  return {std::move(assembly), nullptr, {}};
 }
 
 TEST(ChunkTask, IsAsUrgentAsItsMostUrgentStartedConsumer) {

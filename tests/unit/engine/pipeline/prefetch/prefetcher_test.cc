@@ -93,8 +93,11 @@ TEST_F(PrefetcherTest, LearnsWhereAReaderEndsItsEpochs) {
   open(0, 1);
   open(0, 2);
   EXPECT_TRUE(prefetcher_.wanted({view_, &kRaw, 0, 3}));
+  EXPECT_FALSE(prefetcher_.leaves_out({view_, &kRaw, 0, 3}));
   EXPECT_EQ(open(1, 0), (std::vector<std::int64_t>{101, 102})) << "no jump";
   EXPECT_FALSE(prefetcher_.is_ahead({view_, &kRaw, 0, 3}));
+  EXPECT_TRUE(prefetcher_.leaves_out({view_, &kRaw, 0, 3}));
+  EXPECT_FALSE(prefetcher_.leaves_out({view_, &kRaw, 0, 2}));
   EXPECT_FALSE(prefetcher_.wanted({view_, &kRaw, 1, 3}));
   EXPECT_EQ(open(1, 1), (std::vector<std::int64_t>{102, 200}));
   EXPECT_EQ(open(1, 2), (std::vector<std::int64_t>{200, 201}));
