@@ -16,6 +16,10 @@ constexpr std::uint64_t kLocalPrefetchBytes = 256 << 20;
 /// Batches that may join chunks on their way, prefetched ones included. Fewer than are
 /// announced.
 constexpr std::int64_t kMaxJoined = 256;
+/// Batches that are begun, and such that are planned, each time that a reader opens one, before
+/// what readers wait for is decoded: it is decoded once for all that have begun. The first batch
+/// shall not wait for all of them.
+constexpr std::int64_t kAtOnce = 8;
 /// One in so many announcements finds the horizon anew, which moves slowly and costs time.
 constexpr std::uint64_t kHorizonEvery = 8;
 
@@ -54,9 +58,11 @@ void ReadAhead::prefetch(const BatchRequest& request) {
   if (local) room = std::min(room, std::max(kLocalPrefetchBytes, 2 * bytes));
   const std::vector<BatchRequest> wanted = with_.prefetcher.due(request, bytes, room);
   const auto count = static_cast<std::int64_t>(wanted.size());
+  std::int64_t soon = kAtOnce;
   bool has_memory = true;
   for (std::int64_t i = 0; i < count; ++i) {
-    const BatchTable::RecordPtr joined = expect(wanted[static_cast<std::size_t>(i)], i + 1, true);
+    const BatchTable::RecordPtr joined =
+        expect(wanted[static_cast<std::size_t>(i)], i + 1, true, soon);
     if (joined != nullptr && has_memory) has_memory = start(joined);
   }
   if (count == 0) return;
@@ -66,20 +72,21 @@ void ReadAhead::prefetch(const BatchRequest& request) {
     const auto fit = static_cast<std::int64_t>(share / std::max<std::uint64_t>(bytes, 1));
     for (const auto& [distance, next] :
          with_.prefetcher.beyond(request, std::min(fit, kMaxJoined) - count))
-      expect(next, distance, false);
+      expect(next, distance, false, soon);
   }
-  post(kPrefetch, [this, request] { announce_uses(request); });
+  post(kReaderWaits, [this, request] { announce_uses(request); });
 }
 
-/// Has the batch assembled. Returns its record if that is there already and is to be started now.
+/// Has the batch assembled, as soon as if a reader waited for `soon` more of them. Returns its
+/// record if that is there already and is to be started now.
 BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_t distance,
-                                        bool started) {
+                                        bool started, std::int64_t& soon) {
   const BatchTable::Expected expected = with_.table.expect(request, distance, started);
   if (expected.assemble != nullptr) {
     // A guess that comes late may be of a batch that its reader has opened and left: nobody would
     // come for it. A reader that opens it from here on finds the record.
     if (with_.prefetcher.is_ahead(request))
-      assembler_.post(expected.assemble);
+      assembler_.post(expected.assemble, soon-- > 0);
     else
       with_.table.drop_expected(expected.assemble);
   }
@@ -100,11 +107,12 @@ bool ReadAhead::start(const BatchTable::RecordPtr& record) {
 }
 
 void ReadAhead::announce_uses(const BatchRequest& request) {
-  with_.look_ahead.look(with_.prefetcher.beyond(request, LookAhead::kBatches), with_.table.now(),
-                        [this](const BatchRequest& ahead) {
-                          return with_.table.is_made(ahead.key()) ||
-                                 !with_.prefetcher.is_ahead(ahead);
-                        });
+  with_.look_ahead.look(
+      with_.prefetcher.beyond(request, LookAhead::kBatches), with_.table.now(),
+      [this](const BatchRequest& ahead) {
+        return with_.table.is_made(ahead.key()) || !with_.prefetcher.is_ahead(ahead);
+      },
+      kAtOnce);
   if (announcements_++ % kHorizonEvery != 0) return;
   with_.look_ahead.find_horizon();
   with_.reclaimer.release(with_.table.drop_overdue(

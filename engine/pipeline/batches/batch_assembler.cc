@@ -132,12 +132,12 @@ bool reuses_chunks_that_fit(const View& view, std::int64_t epoch, const Assembly
 
 }  // namespace
 
-void BatchAssembler::post(const BatchTable::RecordPtr& record) {
+void BatchAssembler::post(const BatchTable::RecordPtr& record, bool soon) {
   // Before any decoding except for readers that wait: it takes little time, and the sooner a batch
   // has joined the chunks that it needs, the more it gets from what others bring. Weak: a reader
   // that overtakes a prefetch leaves a ticket in the queue, which must not hold the batch.
-  const bool waited = with_.table.urgency(*record) == kReaderWaits;
-  with_.executor.post(waited ? kReaderWaits : kPrefetch, [this, ticket = std::weak_ptr(record)] {
+  soon = soon || with_.table.urgency(*record) == kReaderWaits;
+  with_.executor.post(soon ? kReaderWaits : kPrefetch, [this, ticket = std::weak_ptr(record)] {
     if (const auto wanted = ticket.lock()) assemble(wanted);
   });
 }

@@ -48,8 +48,8 @@ class BatchAssembler {
   };
   explicit BatchAssembler(Environment environment) : with_(environment) {}
 
-  /// Has a worker assemble the record.
-  void post(const BatchTable::RecordPtr& record);
+  /// Has a worker assemble the record. `soon`: no later than what readers wait for.
+  void post(const BatchTable::RecordPtr& record, bool soon = false);
   /// The bytes of memory that a batch takes.
   std::uint64_t memory_of(const BatchLayout& layout) const;
   /// Reserves memory for chunks on their way to a prefetched batch, which was `submitted` or is

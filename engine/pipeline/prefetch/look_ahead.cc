@@ -6,7 +6,7 @@
 namespace batchfs {
 
 void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
-                     const std::function<bool(const BatchRequest&)>& is_made) {
+                     const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most) {
   std::size_t known = 0;  // uses
   for (const auto& [distance, request] : ahead) {
     const BatchKey key = request.key();
@@ -18,7 +18,7 @@ void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
       }
     }
     if (is_made(request)) continue;
-    if (known > kUses) break;
+    if (known > kUses || most-- == 0) break;
     const BatchPlan plan = request.view->plan(request.epoch, request.global_batch());
     const std::uint64_t time = now + static_cast<std::uint64_t>(distance);
     Uses uses{std::max(time, ChunkCache::kBegun + 1), {}, request.view};

@@ -33,9 +33,9 @@ class LookAhead {
   /// Tells the cache of the uses in the batches `ahead`, of one stream, whose reader is at time
   /// `now`. Those of which `is_made` holds are passed over: they are under way, ready or behind
   /// their reader. A batch may become so while it is planned: `is_made` is asked again afterwards.
-  /// Throws what planning throws.
+  /// Plans at most `most` batches. Throws what planning throws.
   void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
-            const std::function<bool(const BatchRequest&)>& is_made);
+            const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most = kBatches);
 
   /// The batch is about to be assembled: its uses are no longer ahead, and what the cache has for
   /// them stays until forget(). To be called once is_made() holds of it.

@@ -1,5 +1,8 @@
 #include "engine/pipeline/read_ahead.h"
 
+#include <atomic>
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine/pipeline/parts.h"
@@ -47,6 +50,27 @@ TEST_F(ReadAheadTest, ItsErrorsAreLeftToTheReader) {
   open(0);
   EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 1 && !is_made(1); }));
   EXPECT_TRUE(is_made(2));
+}
+
+// A reader that always waits must not keep batches from joining the chunks that are decoded for it.
+TEST_F(ReadAheadTest, BatchesBeginWhileReadersWait) {
+  std::atomic<bool> waits{true};
+  std::atomic<int> running{2 * parts_.executor.threads()};
+  std::function<void()> work = [&] {
+    if (waits)
+      parts_.executor.post(kReaderWaits, work);
+    else
+      --running;
+  };
+  for (int i = running; i > 0; --i) parts_.executor.post(kReaderWaits, work);
+  open(0);
+  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_prefetched == 2; }));
+  EXPECT_TRUE(eventually([&] {
+    return parts_.cache.uses({parts_.array.get(), 3}) == 1;
+  })) << "those behind them are announced";
+  EXPECT_EQ(parts_.counters.batches_assembled, 0u) << "decoding them comes later";
+  waits = false;
+  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 2 && running == 0; }));
 }
 
 TEST_F(ReadAheadTest, TakesNoMemoryThatReadersQueueFor) {

@@ -165,16 +165,27 @@ TEST_F(LookAheadTest, SeesThatBatchesShareChunksThatDoNotFit) {
   EXPECT_FALSE(little.shares_beyond_memory());
 }
 
-/// A hundred and fifty chunks of four batches each.
+TEST_F(LookAheadTest, PlansSoManyBatchesAtOnce) {
+  const auto v = view(R"({"window": {"time": 1}, "batch": 4})");  // a batch is a chunk
+  LookAhead look_ahead(cache_, kMuchMemory);
+  look_ahead.look(ahead(v, 1, 9), 0, none, 3);
+  EXPECT_EQ(uses(*v, 3), 1u);
+  EXPECT_EQ(uses(*v, 4), 0u);
+  look_ahead.look(ahead(v, 1, 9), 0, none, 3);
+  EXPECT_EQ(uses(*v, 6), 1u) << "those that it knows do not count";
+  EXPECT_EQ(uses(*v, 7), 0u);
+}
+
+/// Four hundred chunks of four batches each.
 class LongLookAheadTest : public LookAheadTest {
  protected:
-  LongLookAheadTest() : LookAheadTest(150) {}
+  LongLookAheadTest() : LookAheadTest(400) {}
 };
 
 TEST_F(LongLookAheadTest, TheOldestUsesOfStreamsThatJumpedGo) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 1})");
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 0, 4 * LookAhead::kBatches), 0, none);
+  look_ahead.look(ahead(v, 0, 4 * LookAhead::kBatches), 0, none, 4 * LookAhead::kBatches);
   EXPECT_EQ(uses(*v, 0), 4u);
   look_ahead.look(ahead(v, 4 * LookAhead::kBatches, 4 * LookAhead::kBatches + 6), 0, none);
   EXPECT_EQ(uses(*v, 0), 0u);
