@@ -120,7 +120,9 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
   for (const Box& box : wanted) all = bounding_box(all, box);
   const Box& part = cost(array, {&all, 1}) <= parts ? all : need;
   if (plain || array.largest_block() == 0 || wanted.size() < 2) return part;
-  return widened(array, whole_chunk(array, chunk), part);
+  const Box whole = whole_chunk(array, chunk), wide = widened(array, whole, part);
+  // Of a chunk that is not in pieces, more than half is decoded as a whole (chunk_part.h).
+  return array.store().is_local() && array.run_bytes(wide) > array.chunk_bytes() / 2 ? whole : wide;
 }
 
 bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses,
