@@ -310,6 +310,13 @@ void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box,
     error = std::current_exception();
   }
   if (!others.empty()) {
+    // Who came after `consumers` were taken may have got all.
+    const auto done = std::stable_partition(
+        others.begin(), others.end(),
+        [&](const ChunkConsumer& c) { return error != nullptr || !c.missing.empty(); });
+    consumers.insert(consumers.end(), std::make_move_iterator(done),
+                     std::make_move_iterator(others.end()));
+    others.erase(done, others.end());
     const std::lock_guard lock(mutex_);
     task->put_back(std::move(others));
   }

@@ -196,8 +196,8 @@ TEST(ChunkDecoder, SeveralWithPartsShareADecodedChunkThatIsCounted) {
 TEST(ChunkDecoder, OthersGetWhatIsDecodedOfTheirParts) {
   Decoding d(kWholeChunks);
   const Wanted one(d, 1, {kSecondStep}), all(d, 1, {kWhole}), column(d, 1, {kLastColumn}),
-      first(d, 1, {{{0, 0}, {1, kWidth}}});
-  std::vector others{all.consumer(), column.consumer(), first.consumer()};
+      first(d, 1, {{{0, 0}, {1, kWidth}}}), inside(d, 1, {{{1, 1}, {1, 1}}});
+  std::vector others{all.consumer(), column.consumer(), first.consumer(), inside.consumer()};
   const auto result =
       d.decoder.decode(*d.array, 1, kSecondStep, std::vector{one.consumer()}, nullptr, others);
   EXPECT_FALSE(result.keep);
@@ -207,6 +207,9 @@ TEST(ChunkDecoder, OthersGetWhatIsDecodedOfTheirParts) {
   EXPECT_EQ(others[0].missing, (Box{{0, 0}, {1, kWidth}}));
   EXPECT_EQ(others[1].missing, (Box{{0, 2}, {1, 1}}));
   EXPECT_EQ(others[2].missing, first.consumer().missing);
+  EXPECT_THAT(*inside.values, ElementsAre(1004));
+  EXPECT_TRUE(others[3].missing.empty());
+  others.pop_back();
   d.decoder.decode(*d.array, 1, others[0].missing, others, nullptr);
   EXPECT_THAT(*all.values, ElementsAre(1000, 1001, 1002, 1003, 1004, 1005));
   EXPECT_THAT(*column.values, ElementsAre(1002, 1005));
