@@ -10,7 +10,8 @@ out of the page cache before each run, and lets a reader go through its batches 
 is read as fast as that. Beside them TensorStore in as many processes, each with pinned memory of its own and the number
 of samples, in an order of its own; a step that is x of one sample and y of another is read for both.
 
-Checked: the first batch of each reader has the bytes of the mount's files. Needs PyTorch with CUDA, TensorStore for the
+Checked from the page cache: the first batch of each reader has the bytes of the mount's files, which `--cold` cannot
+read without warming what it measures. Needs PyTorch with CUDA, TensorStore for the
 peer (left out where it is missing) and the Python package.
 """
 

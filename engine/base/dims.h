@@ -113,7 +113,7 @@ struct RunOffsets {
 /// memory three quarters of the time that copying takes (by `perf`, runs of 192 bytes).
 class RunPrefetch {
  public:
-  /// `source`: where the runs are read; null: nowhere yet.
+  /// `source`: where the runs are read; null: nothing is asked for.
   RunPrefetch(const std::byte* source, std::int64_t run_bytes)
       : source_(source), run_bytes_(run_bytes) {}
   /// How many runs before its turn a run is asked for; 0: not at all.
