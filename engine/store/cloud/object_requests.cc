@@ -245,12 +245,7 @@ class ObjectRequests::Impl {
     const auto* response = std::get_if<HttpResponse>(&outcome);
     const std::int64_t now = steady_now();
     const std::lock_guard lock(mutex_);
-    if (run->finished || stopping_) {
-      if (!stopping_ && response == nullptr &&
-          dispatch_.is_late(*attempt->cache, attempt->silence(now), now))
-        dispatch_.overtaken(*attempt->cache, now);
-      return false;
-    }
+    if (run->finished || stopping_) return false;
     if (verdict.kind == Verdict::ok) {
       const std::int64_t latency = attempt->progress->first_received - attempt->progress->started;
       dispatch_.answered(*attempt->cache, *response, latency, now);
@@ -376,8 +371,13 @@ class ObjectRequests::Impl {
       const std::lock_guard lock(mutex_);
       if (run->finished) return;
       run->finished = true;
-      for (const auto& attempt : run->live)
+      const std::int64_t now = steady_now();
+      for (const auto& attempt : run->live) {
+        if (!stopping_ && attempt->cache &&
+            dispatch_.is_late(*attempt->cache, attempt->silence(now), now))
+          dispatch_.overtaken(*attempt->cache, now);
         if (attempt->id != 0) others.emplace_back(&client_of(*attempt), attempt->id);
+      }
       runs_.erase(run);
       done = std::move(run->done);
     }
