@@ -119,26 +119,6 @@ Budget::Reservation ChunkDecoder::reserve_to_keep(const Array& array, std::int64
   return {};
 }
 
-std::size_t ChunkDecoder::decode_for_each(const Array& array, std::int64_t number, const Box& box,
-                                          std::span<const ChunkConsumer> consumers,
-                                          const KeptChunk& stored) {
-  const bool at_once =
-      stored.encoded.pieces.empty() &&
-      std::all_of(consumers.begin(), consumers.end(),
-                  [&](const ChunkConsumer& consumer) { return contains(box, consumer.missing); });
-  std::size_t served = 0;
-  try {
-    if (at_once) decode(array, number, box, consumers, &stored);
-    for (; served < consumers.size(); ++served) {
-      if (!at_once)
-        decode(array, number, consumers[served].missing, consumers.subspan(served, 1), &stored);
-      consumers[served].assembly->complete(nullptr);
-    }
-  } catch (...) {  // reported by the run that the others get
-  }
-  return served;
-}
-
 ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t number, const Box& box,
                                           std::span<const ChunkConsumer> consumers,
                                           const KeptChunk* stored,

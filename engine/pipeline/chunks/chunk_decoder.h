@@ -54,12 +54,6 @@ class ChunkDecoder {
                 std::span<const ChunkConsumer> consumers, const KeptChunk* stored,
                 std::span<ChunkConsumer> others = {});
 
-  /// Decodes for each consumer what it needs, from `stored`; for all at once where `box` holds that
-  /// and `stored` is the whole chunk. Completes those that it serves, in order, and returns how
-  /// many: an error ends it.
-  std::size_t decode_for_each(const Array& array, std::int64_t number, const Box& box,
-                              std::span<const ChunkConsumer> consumers, const KeptChunk& stored);
-
   /// Memory for a chunk: reserved ahead by its consumers, free, or evicted from the cache.
   /// May be less than `bytes`.
   Budget::Reservation find_memory(std::uint64_t bytes, std::span<const ChunkConsumer> consumers);

@@ -341,13 +341,26 @@ void ChunkScheduler::serve_others(const std::shared_ptr<ChunkTask>& task, const 
     others =
         task->take([&](const ChunkConsumer& c) { return array.holds(stored.encoded, c.missing); });
   }
-  if (others.empty()) return;
-  const Box box = box_to_decode(*task, others.front().missing, others);
-  const std::size_t served = decoder_.decode_for_each(array, task->key.chunk, box, others, stored);
-  if (served == others.size()) return;
-  others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(served));
-  const std::lock_guard lock(mutex_);
-  task->put_back(std::move(others));  // the error is reported when it is their turn
+  try {
+    while (!others.empty()) {
+      Box box = box_to_decode(*task, others.front().missing, others);
+      if (!array.holds(stored.encoded, box)) box = others.front().missing;
+      const auto rest =
+          std::stable_partition(others.begin(), others.end(),
+                                [&](const ChunkConsumer& c) { return contains(box, c.missing); });
+      const auto count = static_cast<std::size_t>(rest - others.begin());
+      const std::span all(others);
+      decoder_.decode(array, task->key.chunk, box, all.first(count), &stored, all.subspan(count));
+      const auto served = std::stable_partition(
+          rest, others.end(), [](const ChunkConsumer& c) { return c.missing.empty(); });
+      for (auto it = others.begin(); it != served; ++it) it->assembly->complete(nullptr);
+      others.erase(others.begin(), served);
+    }
+  } catch (...) {
+    // Reported when it is the turn of those that are left.
+    const std::lock_guard lock(mutex_);
+    task->put_back(std::move(others));
+  }
 }
 
 /// Counts and logs a failure, unless it is that of a reader that left; of an object that changed

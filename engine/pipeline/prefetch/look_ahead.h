@@ -22,7 +22,7 @@ namespace batchfs {
 /// Thread-safe.
 class LookAhead {
  public:
-  /// How far to look.
+  /// How far streams are looked ahead. Four times as many batches may be known.
   static constexpr std::int64_t kBatches = 320;
   /// Looking ends with the batch that has a stream at so many uses.
   static constexpr std::size_t kUses = 4096;
@@ -35,7 +35,7 @@ class LookAhead {
   /// their reader. A batch may become so while it is planned: `is_made` is asked again afterwards.
   /// Plans at most `most` batches. Throws what planning throws.
   void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
-            const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most = kBatches);
+            const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most);
 
   /// The batch is about to be assembled: its uses are no longer ahead, and what the cache has for
   /// them stays until forget(). To be called once is_made() holds of it.

@@ -70,8 +70,8 @@ TEST_F(BatchAssemblerTest, TheBatchItselfIsNoReasonToKeepItsChunks) {
   Parts parts;
   parts.data.store->asynchronous = true;  // as remote: uncompressed local chunks are never kept
   for (const std::int64_t number : {1, 2})
-    parts.look_ahead.look({{1, parts.request(number)}}, 0,
-                          [](const BatchRequest&) { return false; });
+    parts.look_ahead.look(
+        {{1, parts.request(number)}}, 0, [](const BatchRequest&) { return false; }, 1);
   const auto promise = std::make_shared<std::promise<void>>();
   Waiter waiter{
       [promise](std::shared_ptr<const Batch>, std::exception_ptr) { promise->set_value(); },

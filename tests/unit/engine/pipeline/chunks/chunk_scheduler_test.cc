@@ -3,119 +3,22 @@
 #include <future>
 #include <latch>
 #include <memory>
-#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/engine/pipeline/chunks/scheduled.h"
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
 namespace chunk_scheduler_test {
 
 using namespace std::chrono_literals;
-
-constexpr std::int64_t kSteps = 4, kWidth = 6;
-const Box kWhole{{0, 0}, {kSteps, kWidth}};
-
-/// Some boxes of some chunks, read one after the other into `out`.
-class Reading {
- public:
-  struct Piece {
-    std::int64_t chunk;
-    std::vector<Box> boxes;
-  };
-
-  Reading(const std::shared_ptr<const Array>& array, const std::vector<Piece>& pieces,
-          Urgency urgency = kReaderWaits, bool started = true)
-      : assembly(std::make_shared<Assembly>()), pieces_(pieces) {
-    std::int64_t elements = 0;
-    for (const Piece& piece : pieces)
-      for (const Box& box : piece.boxes) elements += box.elements();
-    const auto out =
-        std::make_shared<std::vector<std::int32_t>>(static_cast<std::size_t>(elements), -1);
-    auto* at = reinterpret_cast<std::byte*>(out->data());
-    for (const Piece& piece : pieces) {
-      assembly->uses.push_back({array, piece.chunk,
-                                static_cast<std::uint32_t>(assembly->parts.size()),
-                                static_cast<std::uint32_t>(piece.boxes.size())});
-      for (const Box& box : piece.boxes) {
-        assembly->parts.push_back({box, at, c_strides(box.shape, 4), nullptr});
-        at += box.elements() * 4;
-      }
-    }
-    assembly->memory = out;
-    assembly->urgency = urgency;
-    assembly->started = started;
-    const auto promise = std::make_shared<std::promise<std::vector<std::int32_t>>>();
-    result_ = promise->get_future();
-    assembly->finished = [promise, out](std::exception_ptr error) {
-      if (error)
-        promise->set_exception(error);
-      else
-        promise->set_value(*out);
-    };
-  }
-
-  bool is_done() const { return result_.wait_for(0s) == std::future_status::ready; }
-  /// Waits for the end, and compares.
-  void expect_values() {
-    ASSERT_EQ(result_.wait_for(10s), std::future_status::ready);
-    std::vector<std::int32_t> expected;
-    for (const Piece& piece : pieces_)
-      for (const Box& box : piece.boxes)
-        for (std::int64_t t = 0; t < box.shape[0]; ++t)
-          for (std::int64_t x = 0; x < box.shape[1]; ++x)
-            expected.push_back(static_cast<std::int32_t>(
-                1000 * piece.chunk + (box.start[0] + t) * kWidth + box.start[1] + x));
-    EXPECT_EQ(result_.get(), expected);
-  }
-  Error expect_error() {
-    EXPECT_EQ(result_.wait_for(10s), std::future_status::ready);
-    try {
-      result_.get();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error";
-    return Error(ErrorCode::internal, "no error");
-  }
-
-  const std::shared_ptr<Assembly> assembly;
-
- private:
-  const std::vector<Piece> pieces_;
-  std::future<std::vector<std::int32_t>> result_;
-};
-
-struct Scheduled {
-  explicit Scheduled(bool remote, const std::string& filters = kWholeChunks, int threads = 2,
-                     std::int64_t steps = kSteps, const std::string& compressor = "null")
-      : data(10, steps, kWidth, filters, compressor), executor(threads) {
-    data.store->asynchronous = remote;
-    view = data.view(R"({"window": {"time": 1}, "batch": 1})");
-    array = view->variables()[0]->array;
-  }
-  ~Scheduled() { stop(); }
-  void stop() {
-    scheduler.interrupt();
-    data.store->stop();
-    scheduler.wait();
-    executor.stop();
-  }
-
-  FakeData data;
-  std::shared_ptr<const View> view;
-  std::shared_ptr<const Array> array;
-  Log log;
-  Budget budget{1 << 20};
-  Counters counters;
-  ChunkCache cache{counters};
-  Executor executor;
-  Trace trace;
-  ChunkScheduler scheduler{executor, budget, cache, counters, trace, log};
-};
+using scheduled::kSteps;
+using scheduled::kWhole;
+using scheduled::kWidth;
+using scheduled::Reading;
+using scheduled::Scheduled;
 
 /// Keeps all workers of an executor busy until release(): what is submitted meanwhile is all there
 /// when the first of them begins. Merely posting the work that waits is not enough: a worker that
@@ -136,22 +39,6 @@ class BusyWorkers {
  private:
   std::latch busy_;
   std::promise<void> release_;
-};
-
-/// Blosc frames of 40 steps, each a block; the size of blocks is known.
-struct ScheduledBlocks : Scheduled {
-  static constexpr std::int64_t kManySteps = 40;
-  static constexpr std::uint64_t kStep = kWidth * 4;  // bytes
-
-  explicit ScheduledBlocks(bool remote) : Scheduled(remote, "null", 2, kManySteps, kBlosc) {
-    data.store->blosc_block = kStep;
-    Reading first(array, {{9, {{{0, 0}, {1, kWidth}}}}});
-    scheduler.submit(first.assembly);
-    first.expect_values();
-    EXPECT_EQ(array->largest_block(), kStep);
-    counters.bytes_decoded = 0;
-  }
-  std::uint64_t take_decoded() { return counters.bytes_decoded.exchange(0); }
 };
 
 class ChunkSchedulerTest : public testing::TestWithParam<bool> {};
@@ -218,124 +105,6 @@ TEST_P(ChunkSchedulerTest, SeveralPartsOfAUseAndOfManyChunks) {
     s.scheduler.submit(reading->assembly);
     reading->expect_values();
   }
-}
-
-TEST(ChunkScheduler, BlocksAreDecodedOnceForAllThatWaitForThem) {
-  ScheduledBlocks s(false);
-  const auto later = [&](const std::vector<Box>& boxes) {
-    return Reading(s.array, {{3, boxes}}, kPrefetch + 9, false);
-  };
-  // The second has two steps that overlap the first one's, in two parts; the third none.
-  Reading first(s.array, {{3, {{{5, 1}, {3, 2}}}}});
-  Reading overlaps = later({{{6, 0}, {3, kWidth}}, {{8, 2}, {2, 3}}}),
-          inside = later({{{6, 4}, {2, 1}}}), before = later({{{3, 0}, {4, 1}}}),
-          apart = later({{{20, 0}, {3, kWidth}}});
-  for (Reading* reading : {&overlaps, &inside, &before, &apart, &first})
-    s.scheduler.submit(reading->assembly);
-  first.expect_values();
-  inside.expect_values();
-  EXPECT_EQ(s.take_decoded(), 3 * s.kStep);
-  EXPECT_FALSE(overlaps.is_done() || before.is_done() || apart.is_done());
-  const auto start = [&](Reading& reading) {
-    reading.assembly->started = true;
-    s.scheduler.reprioritize(reading.assembly);
-    reading.expect_values();
-    return s.take_decoded();
-  };
-  EXPECT_EQ(start(overlaps), 2 * s.kStep) << "8 and 9 are left";
-  EXPECT_EQ(start(before), 2 * s.kStep) << "3 and 4 are left";
-  EXPECT_EQ(start(apart), 3 * s.kStep);
-  // The worker lets go of what it decoded after it has told the reader.
-  EXPECT_TRUE(eventually([&] { return s.budget.used() == s.cache.bytes(); }));
-}
-
-// What is decoded beside what was asked for, since it lies in the same blocks, serves others too.
-TEST(ChunkScheduler, WhatBlocksHoldBesideTheNeedServesOthers) {
-  ScheduledBlocks s(false);
-  s.data.store->blosc_block = 4 * s.kStep;
-  Reading larger(s.array, {{8, {{{0, 0}, {1, kWidth}}}}});
-  s.scheduler.submit(larger.assembly);
-  larger.expect_values();
-  Reading other(s.array, {{3, {{{10, 0}, {2, kWidth}}}}}, kPrefetch + 9, false),
-      first(s.array, {{3, {{{8, 1}, {1, 2}}}}});
-  s.scheduler.submit(other.assembly);
-  s.scheduler.submit(first.assembly);
-  first.expect_values();
-  other.expect_values();
-}
-
-// More than half of a chunk is decoded as a whole: then all have it.
-TEST(ChunkScheduler, MoreThanHalfOfAChunkServesAll) {
-  ScheduledBlocks s(false);
-  Reading other(s.array, {{3, {{{38, 2}, {2, 3}}}}}, kPrefetch + 9, false),
-      first(s.array, {{3, {{{0, 0}, {22, kWidth}}}}});
-  s.scheduler.submit(other.assembly);
-  s.scheduler.submit(first.assembly);
-  first.expect_values();
-  other.expect_values();
-  EXPECT_EQ(s.take_decoded(), 40 * s.kStep);
-}
-
-TEST(ChunkScheduler, FillValuesAreNotMixedWithWhatCameLater) {
-  ScheduledBlocks s(false);
-  s.data.store->missing = 3;
-  Reading first(s.array, {{3, {{{5, 0}, {3, kWidth}}}}}),
-      overlaps(s.array, {{3, {{{6, 0}, {3, kWidth}}}}}, kPrefetch + 9, false),
-      apart(s.array, {{3, {{{20, 0}, {3, kWidth}}}}}, kPrefetch + 9, false);
-  for (Reading* reading : {&overlaps, &apart}) s.scheduler.submit(reading->assembly);
-  s.scheduler.submit(first.assembly);
-  EXPECT_TRUE(eventually([&] { return first.is_done(); }));
-  s.data.store->missing = -1;
-  overlaps.assembly->started = true;
-  s.scheduler.reprioritize(overlaps.assembly);
-  overlaps.expect_values();
-}
-
-TEST(ChunkScheduler, WhoGotAPartOfAFailingChunkFailsWithIt) {
-  ScheduledBlocks s(false);
-  Reading first(s.array, {{3, {{{5, 0}, {3, kWidth}}}}}),
-      overlaps(s.array, {{3, {{{6, 0}, {3, kWidth}}}}}, kPrefetch + 9, false),
-      apart(s.array, {{3, {{{20, 0}, {3, kWidth}}}}}, kPrefetch + 9, false);
-  for (Reading* reading : {&overlaps, &apart}) s.scheduler.submit(reading->assembly);
-  s.scheduler.submit(first.assembly);
-  first.expect_values();
-  s.data.store->failing = 3;
-  overlaps.assembly->started = true;
-  s.scheduler.reprioritize(overlaps.assembly);
-  EXPECT_EQ(overlaps.expect_error().code(), ErrorCode::io);
-}
-
-TEST_P(ChunkSchedulerTest, ReadersOfManyPartsGetTheirValues) {
-  ScheduledBlocks s(GetParam());
-  std::mt19937 random(7);
-  const auto below = [&](std::int64_t n) {
-    return static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(n));
-  };
-  std::vector<std::unique_ptr<Reading>> readings;
-  for (int i = 0; i < 300; ++i) {
-    std::vector<Reading::Piece> pieces;
-    for (std::int64_t chunk = below(3); chunk < 9; chunk += 1 + below(4)) {
-      std::vector<Box> boxes;
-      for (std::int64_t n = 1 + below(2); n > 0; --n) {
-        const std::int64_t first = below(s.kManySteps - 3), left = below(kWidth);
-        boxes.push_back({{first, left}, {1 + below(3), 1 + below(kWidth - left)}});
-      }
-      pieces.push_back({chunk, boxes});
-    }
-    readings.push_back(std::make_unique<Reading>(s.array, pieces, kPrefetch + i, i % 5 == 0));
-    readings.back()->assembly->shares_memory = i % 2 == 0;
-    s.scheduler.submit(readings.back()->assembly);
-  }
-  for (const auto& reading : readings) {
-    reading->assembly->started = true;
-    s.scheduler.reprioritize(reading->assembly);
-  }
-  for (const auto& reading : readings) reading->expect_values();
-  EXPECT_TRUE(eventually([&] {
-    while (s.cache.evict_one()) {
-    }
-    return s.budget.used() == 0;
-  }));
 }
 
 TEST_P(ChunkSchedulerTest, NothingToReadIsDoneAtOnce) {

@@ -12,6 +12,7 @@ namespace look_ahead_test {
 
 const RawTestFormat kRaw;
 constexpr std::uint64_t kMuchMemory = 1 << 30;
+constexpr std::int64_t kAll = 1'000'000;
 
 bool none(const BatchRequest&) { return false; }
 
@@ -41,12 +42,12 @@ class LookAheadTest : public testing::Test {
 TEST_F(LookAheadTest, TellsTheCacheWhatIsUsedUntilItIsForgotten) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 2})");  // two batches in a chunk
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 1, 6), 100, none);
+  look_ahead.look(ahead(v, 1, 6), 100, none, kAll);
   EXPECT_EQ(uses(*v, 0), 1u);
   EXPECT_EQ(uses(*v, 1), 2u);
   EXPECT_EQ(uses(*v, 2), 2u);
   EXPECT_EQ(uses(*v, 3), 0u);
-  look_ahead.look(ahead(v, 1, 6), 101, none);  // again: it knows
+  look_ahead.look(ahead(v, 1, 6), 101, none, kAll);  // again: it knows
   EXPECT_EQ(uses(*v, 1), 2u);
   look_ahead.forget(BatchRequest{v, &kRaw, 0, 2}.key());
   EXPECT_EQ(uses(*v, 1), 1u);
@@ -61,14 +62,14 @@ TEST_F(LookAheadTest, WhatHasBegunIsNoLongerAhead) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 2})");
   const ChunkKey chunk{v->variables()[0]->array.get(), 1};
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 2, 4), 100, none);  // both use chunk 1
+  look_ahead.look(ahead(v, 2, 4), 100, none, kAll);  // both use chunk 1
   look_ahead.begin(BatchRequest{v, &kRaw, 0, 2}.key());
   EXPECT_EQ(cache_.next_use(chunk), 103u);
   look_ahead.begin(BatchRequest{v, &kRaw, 0, 3}.key());
   EXPECT_EQ(cache_.next_use(chunk), std::nullopt);
   look_ahead.begin(BatchRequest{v, &kRaw, 0, 3}.key());  // again, as after an error
   for (const std::int64_t b : {2, 3}) look_ahead.forget(BatchRequest{v, &kRaw, 0, b}.key());
-  look_ahead.look(ahead(v, 2, 3), 100, none);
+  look_ahead.look(ahead(v, 2, 3), 100, none, kAll);
   EXPECT_EQ(uses(*v, 1), 1u);
 }
 
@@ -76,7 +77,8 @@ TEST_F(LookAheadTest, NothingIsLeftOfABatchWhoseReaderCameWhileItWasPlanned) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
   int asked = 0;
-  look_ahead.look(ahead(v, 1, 2), 100, [&](const BatchRequest&) { return ++asked > 1; });
+  look_ahead.look(
+      ahead(v, 1, 2), 100, [&](const BatchRequest&) { return ++asked > 1; }, kAll);
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(uses(*v, 1), 0u);
 }
@@ -84,7 +86,7 @@ TEST_F(LookAheadTest, NothingIsLeftOfABatchWhoseReaderCameWhileItWasPlanned) {
 TEST_F(LookAheadTest, UsesLieAtTheReadersTimeAndTheBatchesDistance) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 2, 5), 100, none);  // chunks 2, 3, 4 at 102, 103, 104
+  look_ahead.look(ahead(v, 2, 5), 100, none, kAll);  // chunks 2, 3, 4 at 102, 103, 104
   cache_.set_horizon(103, false);
   EXPECT_EQ(uses(*v, 2), 1u);
   EXPECT_EQ(uses(*v, 3), 1u);
@@ -94,19 +96,19 @@ TEST_F(LookAheadTest, UsesLieAtTheReadersTimeAndTheBatchesDistance) {
 TEST_F(LookAheadTest, RanksReadTheSameBatches) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look({{1, BatchRequest{v, &kRaw, 0, 1, 1, 2}}}, 0, none);
+  look_ahead.look({{1, BatchRequest{v, &kRaw, 0, 1, 1, 2}}}, 0, none, kAll);
   EXPECT_EQ(uses(*v, 3), 1u);
-  look_ahead.look({{1, BatchRequest{v, &kRaw, 0, 3}}}, 0, none);
+  look_ahead.look({{1, BatchRequest{v, &kRaw, 0, 3}}}, 0, none, kAll);
   EXPECT_EQ(uses(*v, 3), 1u) << "batch 1 of rank 1 of 2 is batch 3";
-  look_ahead.look({{1, BatchRequest{v, &kRaw, 1, 3}}}, 0, none);
+  look_ahead.look({{1, BatchRequest{v, &kRaw, 1, 3}}}, 0, none, kAll);
   EXPECT_EQ(uses(*v, 3), 2u) << "another epoch";
 }
 
 TEST_F(LookAheadTest, BatchesThatAreMadeArePassedOver) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 1, 5), 0,
-                  [](const BatchRequest& request) { return request.batch % 2 == 0; });
+  look_ahead.look(
+      ahead(v, 1, 5), 0, [](const BatchRequest& request) { return request.batch % 2 == 0; }, kAll);
   EXPECT_EQ(uses(*v, 1), 1u);
   EXPECT_EQ(uses(*v, 2), 0u);
   EXPECT_EQ(uses(*v, 3), 1u);
@@ -116,17 +118,20 @@ TEST_F(LookAheadTest, BatchesThatAreMadeArePassedOver) {
 TEST_F(LookAheadTest, NobodyIsCalledWithTheLockHeld) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 1, 5), 0, [&](const BatchRequest&) {
-    look_ahead.forget(BatchRequest{v, &kRaw, 0, 9}.key());  // would wait for ever
-    return false;
-  });
+  look_ahead.look(
+      ahead(v, 1, 5), 0,
+      [&](const BatchRequest&) {
+        look_ahead.forget(BatchRequest{v, &kRaw, 0, 9}.key());  // would wait for ever
+        return false;
+      },
+      kAll);
   EXPECT_EQ(uses(*v, 4), 1u);
 }
 
 TEST_F(LookAheadTest, TheHorizonIsWhereHalfOfTheMemoryIsFull) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, 2 * 3 * 96);
-  look_ahead.look(ahead(v, 1, 8), 0, none);
+  look_ahead.look(ahead(v, 1, 8), 0, none, kAll);
   look_ahead.find_horizon();
   for (std::int64_t chunk = 1; chunk < 8; ++chunk)
     EXPECT_EQ(uses(*v, chunk), chunk <= 4 ? 1u : 0u) << chunk;
@@ -141,7 +146,7 @@ TEST_F(LookAheadTest, SaysWhetherAllChunksOfTheArraysCanBeKept) {
       R"({"window": {"time": 1}, "batch": 4})");  // ten chunks of 96 bytes, of which two are ahead
   for (const std::uint64_t memory : {10 * 96 / 3 * 4, 10 * 96 / 3 * 4 - 2}) {
     LookAhead look_ahead(cache_, memory);
-    look_ahead.look(ahead(v, 1, 3), 0, none);
+    look_ahead.look(ahead(v, 1, 3), 0, none, kAll);
     look_ahead.find_horizon();
     EXPECT_EQ(cache_.keeps_all(), memory == 10 * 96 / 3 * 4) << memory;
   }
@@ -151,7 +156,7 @@ TEST_F(LookAheadTest, SeesThatBatchesShareChunksThatDoNotFit) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 2})");  // each chunk is used twice
   LookAhead little(cache_, 2 * 96), much(cache_, kMuchMemory);
   for (LookAhead* look_ahead : {&little, &much}) {
-    look_ahead->look(ahead(v, 0, 20), 0, none);
+    look_ahead->look(ahead(v, 0, 20), 0, none, kAll);
     look_ahead->find_horizon();
   }
   EXPECT_TRUE(little.shares_beyond_memory());
@@ -185,9 +190,9 @@ class LongLookAheadTest : public LookAheadTest {
 TEST_F(LongLookAheadTest, TheOldestUsesOfStreamsThatJumpedGo) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 1})");
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 0, 4 * LookAhead::kBatches), 0, none, 4 * LookAhead::kBatches);
+  look_ahead.look(ahead(v, 0, 4 * LookAhead::kBatches), 0, none, kAll);
   EXPECT_EQ(uses(*v, 0), 4u);
-  look_ahead.look(ahead(v, 4 * LookAhead::kBatches, 4 * LookAhead::kBatches + 6), 0, none);
+  look_ahead.look(ahead(v, 4 * LookAhead::kBatches, 4 * LookAhead::kBatches + 6), 0, none, kAll);
   EXPECT_EQ(uses(*v, 0), 0u);
   EXPECT_EQ(uses(*v, 1), 2u);
   EXPECT_EQ(uses(*v, 2), 4u);
@@ -197,9 +202,9 @@ TEST_F(LongLookAheadTest, ManyUsesAreEnough) {
   const auto v = view(
       R"({"window": {"time": {"size": 560, "stride": 1}}, "batch": 1})");  // 140 or 141 chunks each
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 0, 40), 0, none);
+  look_ahead.look(ahead(v, 0, 40), 0, none, kAll);
   EXPECT_EQ(uses(*v, 100), 30u) << "4096 / 141 batches, and the one that goes beyond";
-  look_ahead.look(ahead(v, 0, 40), 0, none);
+  look_ahead.look(ahead(v, 0, 40), 0, none, kAll);
   EXPECT_EQ(uses(*v, 100), 30u);
 }
 
@@ -211,7 +216,7 @@ TEST_F(LongLookAheadTest, FromManyThreads) {
     threads.emplace_back([&, t] {
       for (std::int64_t b = 0; b < 300; b += 10) {
         look_ahead.look(ahead(v, b, std::min<std::int64_t>(b + 20, 300)),
-                        static_cast<std::uint64_t>(b), none);
+                        static_cast<std::uint64_t>(b), none, kAll);
         if (t == 0) look_ahead.find_horizon();
         for (std::int64_t gone = b; gone < b + 10; ++gone)
           look_ahead.forget(BatchRequest{v, &kRaw, 0, gone}.key());
