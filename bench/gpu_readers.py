@@ -10,9 +10,8 @@ out of the page cache before each run, and lets a reader go through its batches 
 is read as fast as that. Beside them TensorStore in as many processes, each with pinned memory of its own and the number
 of samples, in an order of its own; a step that is x of one sample and y of another is read for both.
 
-Checked from the page cache: the first batch of each reader has the bytes of the mount's files, which `--cold` cannot
-read without warming what it measures. Needs PyTorch with CUDA, TensorStore for the
-peer (left out where it is missing) and the Python package.
+Checked after measuring: the first batch of each reader has the bytes of the mount's files. Needs PyTorch with CUDA,
+TensorStore for the peer (left out where it is missing) and the Python package.
 """
 
 import argparse
@@ -49,11 +48,11 @@ def read(pipe, place, rank, world, mode, seconds, limit):
     torch.cuda.synchronize()
     first_ms = (time.perf_counter() - begin) * 1e3
     folder = pathlib.Path(place) / f"views/pairs/epoch-{batch.epoch:04d}/batch-{batch.number:06d}"
-    right = limit is not None or all(np.array_equal(tensors[name].cpu().view(torch.int32).numpy(), np.load(folder / f"{name}.npy").view("i4"))
-                                     for name in ("x", "y"))
+    got = {name: tensors[name].cpu().view(torch.int32).numpy() for name in ("x", "y")}
     size = sum(tensor.nbytes for tensor in tensors.values())
     tensors = batch = None
     count, passed = consume(pipe, (one.torch()["x"] for one in batches), seconds, limit)
+    right = all(np.array_equal(got[name], np.load(folder / f"{name}.npy").view("i4")) for name in got)
     pipe.send({"mode": data.mode, "first_ms": first_ms, "bytes": count * size, "seconds": passed, "right": right})
 
 
@@ -96,10 +95,10 @@ def read_by_tensorstore(pipe, store, rank, world, rows, seconds, limit):
     first = next(following)
     torch.cuda.synchronize()
     first_ms = (time.perf_counter() - begin) * 1e3
-    right = all(np.array_equal(first[s, v].cpu().numpy(), arrays[v][int(row)].read().result())
-                for v in range(len(names)) for s, row in enumerate(rows[0])) if limit is None else True
-    size = 2 * first.nbytes
+    got, size = first.cpu().numpy(), 2 * first.nbytes
     count, passed = consume(pipe, following, seconds, limit)
+    right = all(np.array_equal(got[s, v], arrays[v][int(row)].read().result())
+                for v in range(len(names)) for s, row in enumerate(rows[0]))
     pipe.send({"mode": "tensorstore", "first_ms": first_ms, "bytes": count * size, "seconds": passed, "right": right})
 
 
@@ -116,7 +115,10 @@ def consume(pipe, tensors, seconds, limit):
         if count == limit or (limit is None and time.perf_counter() - begin > seconds):
             break
     torch.cuda.synchronize()
-    return count, time.perf_counter() - begin
+    passed = time.perf_counter() - begin
+    pipe.send("read")
+    pipe.recv()  # nobody measures any more
+    return count, passed
 
 
 def forget(store):
@@ -138,7 +140,7 @@ def together(target, arguments_of, world):
         processes[-1].start()
         there.close()
         pipes.append(here)
-    for told in (None, "ready", None):
+    for told in (None, "ready", None, "read", None):
         for pipe in pipes:
             pipe.recv() if told else pipe.send("go")
     found = [pipe.recv() for pipe in pipes]
