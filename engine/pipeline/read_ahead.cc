@@ -81,7 +81,7 @@ void ReadAhead::prefetch(const BatchRequest& request) {
 /// record if that is there already and is to be started now.
 BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_t distance,
                                         bool started, std::int64_t& soon) {
-  const BatchTable::Expected expected = with_.table.expect(request, distance, started);
+  const BatchTable::Expected expected = with_.table.expect(request, distance, started, soon > 0);
   if (expected.assemble != nullptr) {
     // A guess that comes late may be of a batch that its reader has opened and left: nobody would
     // come for it. A reader that opens it from here on finds the record.

@@ -65,12 +65,19 @@ void BatchTable::leave(const RecordPtr& record, WaiterId waiter) {
 }
 
 BatchTable::Expected BatchTable::expect(const BatchRequest& request, std::int64_t distance,
-                                        bool started) {
+                                        bool started, bool soon) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return {};
   RecordPtr& record = records_[request.key()];
-  if (record != nullptr) return {.start = started && !record->started ? record : nullptr};
+  if (record != nullptr) {
+    const bool hurries = soon && !record->soon && !record->opened && record->assembly == nullptr &&
+                         record->batch == nullptr;
+    if (hurries) record->soon = true;
+    return {.assemble = hurries ? record : nullptr,
+            .start = started && !record->started ? record : nullptr};
+  }
   record = std::make_shared<Record>(request);
+  record->soon = soon;
   record->urgency = kPrefetch + static_cast<Urgency>(now_) + distance;
   record->started = started;
   return {.assemble = record};

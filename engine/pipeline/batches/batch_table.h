@@ -62,12 +62,13 @@ class BatchTable {
   Opened open(const BatchRequest& request, Waiter& waiter);
 
   struct Expected {
-    RecordPtr assemble;  // is new and must be assembled
+    RecordPtr assemble;  // must be assembled: it is new, or not begun and now to begin soon
     RecordPtr start;     // was expected as not started, and is to be started now
   };
   /// The prefetcher expects the batch to be opened `distance` batches from now. `started`: chunks
-  /// are brought for it; else it takes its parts of chunks that are brought for others.
-  Expected expect(const BatchRequest& request, std::int64_t distance, bool started);
+  /// are brought for it; else it takes its parts of chunks that are brought for others. `soon`: it
+  /// shall begin before what readers wait for is decoded.
+  Expected expect(const BatchRequest& request, std::int64_t distance, bool started, bool soon);
   /// Drops a record that was expected, unless a reader has opened it.
   void drop_expected(const RecordPtr& record);
   /// The assembly of a record that is to be started. Nothing when there is none yet or any more;
@@ -168,6 +169,7 @@ class BatchTable::Record {
   /// kReaderWaits, or when it is due: kPrefetch plus the value that now() will have.
   Urgency urgency = kReaderWaits;
   bool started = true;
+  bool soon = false;
   bool opened = false;
   std::uint64_t began = 0;
   Budget::Reservation granted;

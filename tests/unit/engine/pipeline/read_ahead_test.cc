@@ -1,7 +1,6 @@
 #include "engine/pipeline/read_ahead.h"
 
 #include <atomic>
-#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -52,25 +51,62 @@ TEST_F(ReadAheadTest, ItsErrorsAreLeftToTheReader) {
   EXPECT_TRUE(is_made(2));
 }
 
+/// Workers that are never free for what is less urgent than a reader that waits, until release().
+class WaitingReaders {
+ public:
+  explicit WaitingReaders(Executor& executor)
+      : executor_(executor), running_(2 * executor.threads()) {
+    for (int i = running_; i > 0; --i) post();
+  }
+  ~WaitingReaders() { release(); }
+  void release() {
+    waits_ = false;
+    EXPECT_TRUE(eventually([&] { return running_ == 0; }));
+  }
+
+ private:
+  void post() {
+    executor_.post(kReaderWaits, [this] {
+      if (waits_)
+        post();
+      else
+        --running_;
+    });
+  }
+  Executor& executor_;
+  std::atomic<bool> waits_{true};
+  std::atomic<int> running_;
+};
+
 // A reader that always waits must not keep batches from joining the chunks that are decoded for it.
 TEST_F(ReadAheadTest, BatchesBeginWhileReadersWait) {
-  std::atomic<bool> waits{true};
-  std::atomic<int> running{2 * parts_.executor.threads()};
-  std::function<void()> work = [&] {
-    if (waits)
-      parts_.executor.post(kReaderWaits, work);
-    else
-      --running;
-  };
-  for (int i = running; i > 0; --i) parts_.executor.post(kReaderWaits, work);
+  WaitingReaders readers(parts_.executor);
   open(0);
   EXPECT_TRUE(eventually([&] { return parts_.counters.batches_prefetched == 2; }));
   EXPECT_TRUE(eventually([&] {
     return parts_.cache.uses({parts_.array.get(), 3}) == 1;
   })) << "those behind them are announced";
   EXPECT_EQ(parts_.counters.batches_assembled, 0u) << "decoding them comes later";
-  waits = false;
-  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 2 && running == 0; }));
+  readers.release();
+  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 2; }));
+}
+
+// Some at a time. Those that were left for when nobody waits begin with the next batches.
+TEST_F(ReadAheadTest, BatchesThatWereExpectedEarlierBeginWhileReadersWait) {
+  const auto view = parts_.data.view(R"({"window": {"time": 1}, "batch": 1})");
+  const auto request = [&](std::int64_t batch) {
+    return BatchRequest{view, &parts_.format, 0, batch};
+  };
+  for (std::int64_t batch = 0; batch < 4; ++batch) parts_.read_ahead.learn(request(batch), true);
+  ASSERT_EQ(parts_.prefetcher.streams().at(0).prefetch, 16);
+  const WaitingReaders readers(parts_.executor);
+  parts_.read_ahead.make_next(request(3));
+  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_prefetched == 8; }));
+  EXPECT_TRUE(parts_.table.is_made(request(19).key()));
+  parts_.read_ahead.make_next(request(3));
+  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_prefetched == 16; }));
+  parts_.read_ahead.make_next(request(3));
+  EXPECT_EQ(parts_.counters.batches_prefetched, 16u);
 }
 
 TEST_F(ReadAheadTest, TakesNoMemoryThatReadersQueueFor) {

@@ -59,7 +59,7 @@ TEST_F(BatchAssemblerTest, AReaderQueuesForMemoryAndAPrefetchIsGivenUp) {
   Budget::Reservation all = parts_.budget.reserve(250);
   auto waiting = open(0);
   EXPECT_TRUE(eventually([&] { return parts_.queue.readers() == 1; }));
-  const auto expected = parts_.table.expect(parts_.request(1), 1, true);
+  const auto expected = parts_.table.expect(parts_.request(1), 1, true, false);
   parts_.assembler.post(expected.assemble);
   EXPECT_TRUE(eventually([&] { return !parts_.table.is_made(parts_.request(1).key()); }));
   all.release();
@@ -84,7 +84,7 @@ TEST_F(BatchAssemblerTest, TheBatchItselfIsNoReasonToKeepItsChunks) {
 }
 
 TEST_F(BatchAssemblerTest, APrefetchIsCountedWhenItIsBegun) {
-  const auto expected = parts_.table.expect(parts_.request(1), 1, true);
+  const auto expected = parts_.table.expect(parts_.request(1), 1, true, false);
   parts_.assembler.post(expected.assemble);
   EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 1; }));
   EXPECT_EQ(parts_.counters.batches_prefetched, 1u);

@@ -85,10 +85,11 @@ TEST_F(BatchTableTest, ASecondReaderJoinsTheFirst) {
 }
 
 TEST_F(BatchTableTest, AReaderMakesAPrefetchUrgent) {
-  const auto expected = table_.expect(request(3), 4, true);
+  const auto expected = table_.expect(request(3), 4, true, false);
   ASSERT_NE(expected.assemble, nullptr);
   EXPECT_EQ(table_.urgency(*expected.assemble), kPrefetch + 4);
-  EXPECT_EQ(table_.expect(request(3), 4, true).assemble, nullptr) << "it is expected already";
+  EXPECT_EQ(table_.expect(request(3), 4, true, false).assemble, nullptr)
+      << "it is expected already";
   const auto assembly = submit(expected.assemble);
   EXPECT_EQ(assembly->urgency, kPrefetch + 4);
   const BatchTable::Opened opened = open(3);
@@ -97,8 +98,23 @@ TEST_F(BatchTableTest, AReaderMakesAPrefetchUrgent) {
   EXPECT_EQ(assembly->urgency, kReaderWaits);
 }
 
+TEST_F(BatchTableTest, AnExpectedBatchThatHasNotBegunIsHurriedOnce) {
+  const auto expected = table_.expect(request(3), 4, false, false);
+  const auto hurried = table_.expect(request(3), 3, false, true);
+  EXPECT_EQ(hurried.assemble, expected.assemble);
+  EXPECT_EQ(hurried.start, nullptr);
+  EXPECT_EQ(table_.expect(request(3), 2, false, true).assemble, nullptr);
+  EXPECT_EQ(table_.urgency(*expected.assemble), kPrefetch + 4) << "of its chunks";
+  ASSERT_TRUE(table_.begin(hurried.assemble));
+  const auto begun = table_.expect(request(4), 4, true, false);
+  ASSERT_TRUE(table_.begin(begun.assemble));
+  EXPECT_EQ(table_.expect(request(4), 3, true, true).assemble, nullptr) << "it has begun";
+  const BatchTable::Opened opened = open(5);
+  EXPECT_EQ(table_.expect(request(5), 1, true, true).assemble, nullptr) << "its reader has it made";
+}
+
 TEST_F(BatchTableTest, AReaderThatComesWhileAPrefetchIsLaidOutIsNotMissed) {
-  const auto expected = table_.expect(request(3), 4, true);
+  const auto expected = table_.expect(request(3), 4, true, false);
   const auto begun = table_.begin(expected.assemble);
   ASSERT_TRUE(begun);
   EXPECT_EQ(open(3).reprioritize, nullptr) << "the scheduler does not know the assembly yet";
@@ -106,19 +122,19 @@ TEST_F(BatchTableTest, AReaderThatComesWhileAPrefetchIsLaidOutIsNotMissed) {
 }
 
 TEST_F(BatchTableTest, ABatchThatOnlyJoinsIsStartedWhenItIsDue) {
-  const auto expected = table_.expect(request(3), 9, false);
+  const auto expected = table_.expect(request(3), 9, false, false);
   const auto assembly = submit(expected.assemble);
   EXPECT_FALSE(assembly->started);
-  const auto due = table_.expect(request(3), 2, true);
+  const auto due = table_.expect(request(3), 2, true, false);
   ASSERT_EQ(due.start, expected.assemble);
   ASSERT_EQ(table_.assembly_to_start(due.start), assembly);
   table_.start(due.start, *assembly);
   EXPECT_TRUE(assembly->started);
-  EXPECT_EQ(table_.expect(request(3), 1, true).start, nullptr);
+  EXPECT_EQ(table_.expect(request(3), 1, true, false).start, nullptr);
 }
 
 TEST_F(BatchTableTest, ABatchThatIsDueBeforeItIsSubmittedIsStartedThen) {
-  const auto expected = table_.expect(request(3), 9, false);
+  const auto expected = table_.expect(request(3), 9, false, false);
   const auto begun = table_.begin(expected.assemble);
   EXPECT_EQ(table_.assembly_to_start(expected.assemble), nullptr);
   EXPECT_TRUE(table_.submitted(expected.assemble, *begun->assembly, begun->waited));
@@ -172,11 +188,11 @@ TEST_F(BatchTableTest, FourOpenedBatchesAreKept) {
 
 TEST_F(BatchTableTest, TheLeastUrgentUnopenedBatchGoesFirst) {
   for (std::int64_t b = 0; b < 3; ++b) {
-    const auto expected = table_.expect(request(b), b + 1, true);
+    const auto expected = table_.expect(request(b), b + 1, true, false);
     submit(expected.assemble);
     finish(expected.assemble);
   }
-  const auto joins = table_.expect(request(7), 50, false);
+  const auto joins = table_.expect(request(7), 50, false, false);
   const auto assembly = submit(joins.assemble);
   BatchTable::Dropped dropped;
   ASSERT_TRUE(table_.drop_least_urgent(dropped));
@@ -192,7 +208,7 @@ TEST_F(BatchTableTest, TheLeastUrgentUnopenedBatchGoesFirst) {
 
 TEST_F(BatchTableTest, OverdueBatchesAreDropped) {
   const auto none = [](const BatchRequest&) { return false; };
-  const auto expected = table_.expect(request(1), 1, true);
+  const auto expected = table_.expect(request(1), 1, true, false);
   submit(expected.assemble);
   finish(expected.assemble);
   EXPECT_TRUE(table_.drop_overdue(none).records.empty());
@@ -208,7 +224,7 @@ TEST_F(BatchTableTest, OverdueBatchesAreDropped) {
 
 TEST_F(BatchTableTest, BatchesThatAReaderLeavesOutAreDroppedUnlessOneWaitsForThem) {
   for (const std::int64_t batch : {1, 2}) {
-    const auto expected = table_.expect(request(batch), batch, true);
+    const auto expected = table_.expect(request(batch), batch, true, false);
     submit(expected.assemble);
     finish(expected.assemble);
   }
@@ -223,7 +239,7 @@ TEST_F(BatchTableTest, BatchesThatAReaderLeavesOutAreDroppedUnlessOneWaitsForThe
 TEST_F(BatchTableTest, DroppingAllSparesWhatReadersWaitFor) {
   make(0);
   const BatchTable::Opened waited = open(1);
-  const auto expected = table_.expect(request(2), 1, true);
+  const auto expected = table_.expect(request(2), 1, true, false);
   EXPECT_EQ(table_.drop_all().records.size(), 2u);
   EXPECT_TRUE(table_.is_made(request(1).key()));
   EXPECT_TRUE(table_.begin(waited.assemble));
@@ -248,9 +264,9 @@ TEST_F(BatchTableTest, AQueuedRecordBeginsWhenItGetsMemory) {
 }
 
 TEST_F(BatchTableTest, APrefetchWithoutMemoryIsGivenUpUnlessAReaderCame) {
-  const auto lonely = table_.expect(request(0), 1, true),
-             joins = table_.expect(request(1), 9, false),
-             opened = table_.expect(request(2), 2, true);
+  const auto lonely = table_.expect(request(0), 1, true, false),
+             joins = table_.expect(request(1), 9, false, false),
+             opened = table_.expect(request(2), 2, true, false);
   for (const auto& expected : {lonely, joins, opened}) ASSERT_TRUE(table_.begin(expected.assemble));
   open(2);
   EXPECT_EQ(table_.give_up(lonely.assemble), BatchTable::GivenUp::dropped_started);
@@ -261,8 +277,8 @@ TEST_F(BatchTableTest, APrefetchWithoutMemoryIsGivenUpUnlessAReaderCame) {
 }
 
 TEST_F(BatchTableTest, AnExpectedRecordIsDroppedUnlessAReaderOpenedIt) {
-  const auto passed = table_.expect(request(0), 1, true),
-             opened = table_.expect(request(1), 2, true);
+  const auto passed = table_.expect(request(0), 1, true, false),
+             opened = table_.expect(request(1), 2, true, false);
   open(1);
   table_.drop_expected(passed.assemble);
   table_.drop_expected(opened.assemble);
@@ -274,7 +290,7 @@ TEST_F(BatchTableTest, NothingBeginsAfterItsStop) {
   const BatchTable::Opened before = open(0);
   table_.stop();
   EXPECT_TRUE(open(1).refused);
-  EXPECT_EQ(table_.expect(request(2), 1, true).assemble, nullptr);
+  EXPECT_EQ(table_.expect(request(2), 1, true, false).assemble, nullptr);
   const auto begun = table_.begin(before.assemble);
   ASSERT_TRUE(begun);
   EXPECT_EQ(begun->assembly, nullptr);

@@ -17,7 +17,7 @@ class ReclaimerTest : public testing::Test {
                     1};
       record = parts_.table.open(parts_.request(number), waiter).assemble;
     } else {
-      record = parts_.table.expect(parts_.request(number), number, true).assemble;
+      record = parts_.table.expect(parts_.request(number), number, true, false).assemble;
     }
     const auto begun = parts_.table.begin(record);
     parts_.table.submitted(record, *begun->assembly, begun->waited);
