@@ -166,6 +166,9 @@ void Connection::hello(const HelloMessage& message) {
   }
   if (delivery_ == nullptr) {
     view_ = nullptr;
+    for (const UnsupportedGpu& gpu : context_.unsupported_gpus)
+      if (message.mode == Mode::server && std::ranges::equal(gpu.uuid, message.gpu_uuid))
+        throw Error(ErrorCode::not_supported, "the reader's GPU is " + gpu.why);
     throw Error(ErrorCode::not_supported,
                 "this server does not hand batches over in the mode that was asked for");
   }

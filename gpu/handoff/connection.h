@@ -31,7 +31,8 @@ using Refresh = std::function<void(Refreshed)>;
 struct ServerContext {
   SharedViews views;                  // for new readers
   std::vector<Delivery*> deliveries;  // in the order of preference
-  std::uint64_t held = 0;             // bytes of batches that readers hold or wait for
+  std::vector<UnsupportedGpu> unsupported_gpus;
+  std::uint64_t held = 0;  // bytes of batches that readers hold or wait for
   std::uint64_t leases = 0;
   std::uint64_t delivered = 0;    // batches, ever
   StateTeller* teller = nullptr;  // null: State is refused

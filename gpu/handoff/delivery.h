@@ -2,10 +2,12 @@
 // Where the batches of the hand-off come from: one Delivery for each way to give them to a reader.
 // The server knows leases, streams and sockets; a delivery knows memory.
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/pipeline/prefetch/prefetcher.h"
@@ -32,6 +34,12 @@ struct DeliveredBatch {
   std::vector<Tensor> tensors;  // one per tensor of the view, C order
   std::shared_ptr<const void> held;
   Fallback fallback = Fallback::none;
+};
+
+/// A GPU that this build has no kernel for.
+struct UnsupportedGpu {
+  std::array<std::uint8_t, 16> uuid;
+  std::string why;  // as why_no_kernel_for() words it
 };
 
 /// Thread-safe. Outlives the server.

@@ -100,6 +100,7 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
   options_.views.clear();
   context_.refresh = std::move(options_.refresh);
   context_.deliveries = options_.deliveries;
+  context_.unsupported_gpus = options_.unsupported_gpus;
   if (options_.state_text) {
     teller_ = std::make_unique<StateTeller>(
         [this](StateText what) { return options_.state_text(*this, what); });

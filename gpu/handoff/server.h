@@ -36,8 +36,10 @@ class HandoffServer {
   struct Options {
     std::vector<std::shared_ptr<const View>> views;
     std::vector<Delivery*>
-        deliveries;     // in the order of preference; outlive the server, and are its alone
-    Refresh refresh{};  // what Refresh asks for; called in the server's thread
+        deliveries;  // in the order of preference; outlive the server, and are its alone
+    /// Named to a reader that asks for mode server on one of them.
+    std::vector<UnsupportedGpu> unsupported_gpus{};
+    Refresh refresh{};                 // what Refresh asks for; called in the server's thread
     std::shared_ptr<const void> held;  // lives as long as readers use these views
     std::size_t most_readers = 512;
     std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello

@@ -23,8 +23,16 @@ constexpr int kFrameThreads = 1024, kFrameTile = 8192;
 constexpr int kShortThreads = 512, kShortTile = 8192;
 constexpr int kUnshuffleThreads = 256;
 
+// Threads that a multiprocessor holds, at most 1,536 of which are asked for (CUDA C++ Programming
+// Guide, "Technical Specifications per Compute Capability"): Turing holds 1,024.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int kResidentThreads = 1024;
+#else
+constexpr int kResidentThreads = 1536;
+#endif
+
 template <int kThreads>
-__global__ void __launch_bounds__(kThreads, 1536 / kThreads)
+__global__ void __launch_bounds__(kThreads, kResidentThreads / kThreads)
     lz4_kernel(Work work, std::uint32_t first) {
   __shared__ Lz4Shared<kThreads, kLz4Tile> shared;
   lz4_stream(shared, work, first + blockIdx.x);

@@ -18,8 +18,11 @@ struct CudaFailure {
 /// What the library gives. Plain C, so that nothing but this has to agree. Functions that fail
 /// return nothing or -1 and fill in `failure`.
 struct CudaDecoderTable {
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
   std::uint32_t version;
+
+  /// 0 where the library has kernels that run on the device, else -1.
+  int (*supports)(int device, CudaFailure* failure);
 
   /// For a setup's bytes (ProgramSetup) of another process, which are checked; staging: what both
   /// have mapped, this process for reading only, page-locked here.

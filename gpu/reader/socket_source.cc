@@ -127,6 +127,13 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
     decoder = options.decoder != nullptr ? options.decoder : cuda_decoder(&why);
     if (decoder == nullptr && options.mode == Mode::client)
       throw Error(ErrorCode::not_supported, why);
+    CudaFailure failure{};
+    if (decoder != nullptr && decoder->supports(device_->number(), &failure) != 0) {
+      if (options.mode == Mode::client)
+        throw Error(static_cast<ErrorCode>(failure.code), failure.text);
+      why_not_client_ = failure.text;
+      decoder = nullptr;
+    }
     if (decoder != nullptr) {
       const std::uint64_t memory = options.device_memory != 0
                                        ? options.device_memory
@@ -185,8 +192,10 @@ const char* SocketSource::mode() const {
 }
 
 std::string SocketSource::why_copied() const {
-  const std::string counted = fallbacks_.text(),
-                    failed = decoders_ != nullptr ? decoders_->why_failed() : std::string();
+  const std::string counted = fallbacks_.text(), failed = decoders_ != nullptr
+                                                              ? decoders_->why_failed()
+                                                          : mode_ == Mode::server ? std::string()
+                                                                                  : why_not_client_;
   return failed.empty() || counted.empty() ? failed + counted : failed + "; " + counted;
 }
 

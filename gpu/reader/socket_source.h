@@ -97,6 +97,7 @@ class SocketSource final : public Source {
   const std::shared_ptr<Device> device_;
   handoff::Mode mode_ = handoff::Mode::shm;
   std::unique_ptr<Decoders> decoders_;         // in mode client
+  std::string why_not_client_;                 // the GPU has no kernel; else empty
   std::map<handoff::MemoryKind, Piece> kept_;  // memory that comes again: of each kind the last
   Fallbacks fallbacks_;                        // of batches that a device was wanted for
   std::uint64_t stream_ = 0, last_request_ = 0;

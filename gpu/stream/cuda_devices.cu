@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "gpu/stream/architectures.h"
 #include "gpu/stream/cuda_memory.h"
 
 namespace batchfs::gpu {
@@ -33,6 +34,13 @@ std::array<std::uint8_t, 16> device_uuid(int device) {
   static_assert(sizeof properties.uuid == sizeof uuid);
   std::memcpy(uuid.data(), &properties.uuid, sizeof uuid);
   return uuid;
+}
+
+std::string why_no_kernel_for(int device) {
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "be asked");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "be asked");
+  return why_no_kernel(BATCHFS_CUDA_ARCHITECTURES, {major, minor});
 }
 
 std::string device_name(int device) {

@@ -18,9 +18,12 @@ int device_count();
 /// The name, as the driver gives it.
 std::string device_name(int device);
 std::uint64_t free_device_memory(int device);
-/// All that it has. This and the next make no context on it.
+/// All that it has. This and the next two make no context on it.
 std::uint64_t total_device_memory(int device);
 std::array<std::uint8_t, 16> device_uuid(int device);
+/// Why this build has no kernel that runs on the device ("not supported by this build: compute
+/// capability 7.0, built for ..."); empty where it has.
+std::string why_no_kernel_for(int device);
 
 /// Host memory that a GPU copies from at full speed.
 class PinnedBuffer {

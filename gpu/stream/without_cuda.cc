@@ -22,6 +22,7 @@ std::string device_name(int) { refuse(); }
 std::uint64_t free_device_memory(int) { refuse(); }
 std::uint64_t total_device_memory(int) { refuse(); }
 std::array<std::uint8_t, 16> device_uuid(int) { refuse(); }
+std::string why_no_kernel_for(int) { refuse(); }
 
 PinnedBuffer::PinnedBuffer(std::size_t) { refuse(); }
 PinnedBuffer::~PinnedBuffer() = default;

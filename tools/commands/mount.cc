@@ -83,7 +83,7 @@ struct HandOff {
           Engine& engine, Refresher& refresher, Log& log)
       : host(engine),
         gpus(first->views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log),
-        server(start(first, gpus.before(host), refresher, log)) {}
+        server(start(first, gpus.before(host), gpus.unsupported(), refresher, log)) {}
 
   handoff::HostDelivery host;
   const GpuDeliveries gpus;
@@ -93,12 +93,13 @@ struct HandOff {
  private:
   static std::unique_ptr<handoff::HandoffServer> start(
       const std::shared_ptr<const Generation>& first, std::vector<handoff::Delivery*> deliveries,
-      Refresher& refresher, Log& log) {
+      const std::vector<handoff::UnsupportedGpu>& unsupported, Refresher& refresher, Log& log) {
     try {
       return std::make_unique<handoff::HandoffServer>(
           handoff::HandoffServer::Options{
               .views = first->views,
               .deliveries = std::move(deliveries),
+              .unsupported_gpus = unsupported,
               .refresh = [&refresher](handoff::Refreshed done) { refresher.ask(std::move(done)); },
               .held = first},
           handoff::Listener::in_runtime_directory(), log);

@@ -126,6 +126,7 @@ void serve(const ServeOptions& options, StartReport& report) {
   handoff::HandoffServer server(
       {.views = first->views,
        .deliveries = gpus.before(host),
+       .unsupported_gpus = gpus.unsupported(),
        .refresh = [&refresher](handoff::Refreshed done) { refresher.ask(std::move(done)); },
        .held = first,
        .state_text = [&state](const auto& of,

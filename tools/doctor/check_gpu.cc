@@ -18,13 +18,20 @@ Checks check_gpu() {
                  ". Batches are decoded on the processors, which always works",
              ""}};
   Checks checks;
-  for (int number = 0; number < gpu::device_count(); ++number)
-    checks.push_back(
-        {ok, fmt::format("GPU {}", number),
-         fmt::format("{}, {}: decodes, and serves batches in its memory to readers on the same GPU",
-                     printable(gpu::device_name(number)),
-                     format_size(gpu::total_device_memory(number))),
-         ""});
+  for (int number = 0; number < gpu::device_count(); ++number) {
+    const std::string topic = fmt::format("GPU {}", number),
+                      card = fmt::format("{}, {}: ", printable(gpu::device_name(number)),
+                                         format_size(gpu::total_device_memory(number)));
+    if (const std::string unsupported = gpu::why_no_kernel_for(number); !unsupported.empty())
+      checks.push_back({problem, topic,
+                        card + unsupported + ". Batches are decoded on the processors",
+                        "build batchfs with -DCMAKE_CUDA_ARCHITECTURES=native on this machine"});
+    else
+      checks.push_back({ok, topic,
+                        card + "decodes, and serves batches in its memory to readers on the "
+                               "same GPU",
+                        ""});
+  }
   return checks;
 }
 

@@ -162,6 +162,14 @@ GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff:
                                               std::to_string(gpu::device_count()));
   for (int number = std::max(wanted, 0); number < (wanted >= 0 ? wanted + 1 : gpu::device_count());
        ++number) {
+    if (const std::string why = gpu::why_no_kernel_for(number); !why.empty()) {
+      const std::string text =
+          fmt::format("GPU {} ({}) is {}", number, printable(gpu::device_name(number)), why);
+      if (wanted >= 0) throw Error(ErrorCode::not_supported, text + "; leave --gpu out");
+      log.warning(text + ": its batches are made on the processors");
+      unsupported_.push_back({gpu::device_uuid(number), why});
+      continue;
+    }
     Gpu gpu{number, gpu::device_name(number), options.memory, nullptr};
     if (gpu.memory == 0) gpu.memory = std::min(gpu::total_device_memory(number) / 4, kMaxByDefault);
     gpu.delivery = std::make_unique<handoff::DeviceDelivery>(

@@ -76,12 +76,15 @@ void add_gpu_options(CLI::App& app, GpuOptions& options);
 /// for each GPU here.
 class GpuDeliveries {
  public:
-  /// Throws not_supported when a GPU is asked for by number and is not there. The others outlive
+  /// Throws not_supported when a GPU is asked for by number and is not there, or this build has no
+  /// kernel for it; where all are taken, such a GPU is left out with a warning. The others outlive
   /// it.
   GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log);
 
   /// In the order of preference.
   std::vector<handoff::Delivery*> before(handoff::Delivery& host) const;
+  /// GPUs here that this build has no kernel for.
+  const std::vector<handoff::UnsupportedGpu>& unsupported() const { return unsupported_; }
   Json json() const;
   /// Of those that decode for themselves.
   Json readers_json() const;
@@ -95,6 +98,7 @@ class GpuDeliveries {
   };
   handoff::ReaderDelivery readers_;
   std::vector<Gpu> gpus_;
+  std::vector<handoff::UnsupportedGpu> unsupported_;
 };
 
 /// What status.json says of the hand-off.

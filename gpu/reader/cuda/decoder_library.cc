@@ -52,6 +52,14 @@ Result guarded(reader::CudaFailure* failure, Result result, Body body) {
   return result;
 }
 
+int supports(int device, reader::CudaFailure* failure) {
+  return guarded(failure, -1, [&] {
+    const std::string why = why_no_kernel_for(device);
+    if (!why.empty()) throw Error(ErrorCode::not_supported, "the reader's GPU is " + why);
+    return 0;
+  });
+}
+
 void* open(int device, const void* setup, std::size_t setup_size, void* staging,
            std::size_t staging_size, reader::CudaFailure* failure) {
   return guarded(failure, static_cast<void*>(nullptr), [&]() -> void* {
@@ -118,6 +126,7 @@ extern "C" __attribute__((visibility("default")))
 const batchfs::reader::CudaDecoderTable batchfs_cuda_decoder;
 const batchfs::reader::CudaDecoderTable batchfs_cuda_decoder = {
     batchfs::reader::CudaDecoderTable::kVersion,
+    batchfs::gpu::supports,
     batchfs::gpu::open,
     batchfs::gpu::close,
     batchfs::gpu::slots,

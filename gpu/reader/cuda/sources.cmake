@@ -9,6 +9,10 @@ set(reader_cuda_sources
   ${root}/gpu/program/program_check.cc
   ${root}/gpu/program/program_setup.cc
   ${root}/gpu/program/zstd_plan.cc
+  ${root}/gpu/stream/architectures.cc
   ${root}/engine/base/error.cc
   ${root}/engine/codec/blosc_blocks.cc)
 file(GLOB kernel_sources CONFIGURE_DEPENDS ${root}/gpu/kernels/*.cu ${root}/gpu/stream/*.cu)
+list(JOIN CMAKE_CUDA_ARCHITECTURES "," architectures)
+set_property(SOURCE ${root}/gpu/stream/cuda_devices.cu APPEND PROPERTY COMPILE_DEFINITIONS
+  BATCHFS_CUDA_ARCHITECTURES="${architectures}")

@@ -57,6 +57,7 @@ struct EmulatedDecoder {
 
 inline constexpr CudaDecoderTable kEmulatedDecoder{
     .version = CudaDecoderTable::kVersion,
+    .supports = [](int, CudaFailure*) { return 0; },
     .open = [](int, const void* setup, std::size_t size, void* staging, std::size_t,
                CudaFailure* failure) -> void* {
       return EmulatedDecoder::guarded(failure, static_cast<void*>(nullptr), [&]() -> void* {

@@ -281,6 +281,20 @@ TEST(HandoffServer, RefusesWhatItDoesNotHave) {
   EXPECT_THAT(device.refused(), HasSubstr("mode"));
 }
 
+TEST(HandoffServer, ModeServerOnAGpuWithoutAKernelIsRefusedWithTheReason) {
+  const std::array<std::uint8_t, 16> uuid{1, 2, 3};
+  Served served({kView}, 64 << 20,
+                {.unsupported_gpus = {{uuid, "not supported by this build: x"}}});
+  RawClient device(served.server->path());
+  HelloMessage hello{};
+  hello.mode = Mode::server;
+  hello.kinds = bit(MemoryKind::host) | bit(MemoryKind::device_fd);
+  hello.world = 1;
+  std::ranges::copy(uuid, hello.gpu_uuid);
+  device.send(hello, MessageType::hello);
+  EXPECT_THAT(device.refused(), HasSubstr("the reader's GPU is not supported by this build: x"));
+}
+
 TEST(HandoffServer, WhatAReaderHeldIsGivenBackHoweverItLeaves) {
   Served served({kView});
   for (const int step : {0, 1, 2, 3, 4}) {

@@ -63,6 +63,7 @@ int say(const std::string& text, CudaFailure* failure) {
 
 constexpr CudaDecoderTable kTable{
     .version = CudaDecoderTable::kVersion,
+    .supports = [](int, CudaFailure*) { return 0; },
     .open = [](int, const void* setup, std::size_t size, void* staging, std::size_t staging_size,
                CudaFailure* failure) -> void* {
       Decoding& all = *Decoding::now;

@@ -34,13 +34,14 @@ class Decoded {
     ::rmdir(directory_.c_str());
   }
 
-  std::unique_ptr<SocketSource> open(std::uint64_t memory = 512 << 20) {
+  std::unique_ptr<SocketSource> open(std::uint64_t memory = 512 << 20, Mode mode = Mode::client,
+                                     const CudaDecoderTable* decoder = &kEmulatedDecoder) {
     return std::make_unique<SocketSource>(connect_to(server_->path()),
                                           SocketSource::Options{.view = view_->name(),
-                                                                .mode = Mode::client,
+                                                                .mode = mode,
                                                                 .device = device,
                                                                 .device_memory = memory,
-                                                                .decoder = &kEmulatedDecoder},
+                                                                .decoder = decoder},
                                           Interrupted{});
   }
   std::int64_t batches() const { return view_->batches(); }
@@ -78,6 +79,39 @@ class Decoded {
   std::string directory_;
   std::unique_ptr<HandoffServer> server_;
 };
+
+/// A library without a kernel for the reader's GPU.
+constexpr CudaDecoderTable kNoKernel = [] {
+  CudaDecoderTable table = kEmulatedDecoder;
+  table.supports = [](int, CudaFailure* failure) {
+    constexpr std::string_view kWhy =
+        "the reader's GPU is not supported by this build: compute capability 7.0, built for 9.0";
+    failure->text[kWhy.copy(failure->text, sizeof failure->text - 1)] = 0;
+    failure->code = static_cast<std::uint32_t>(ErrorCode::not_supported);
+    return -1;
+  };
+  return table;
+}();
+
+TEST(SocketSource, AGpuWithoutAKernelIsAnErrorInModeClientBeforeTheFirstBatch) {
+  Decoded decoded;
+  try {
+    decoded.open(512 << 20, Mode::client, &kNoKernel);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_supported);
+    EXPECT_STREQ(error.what(),
+                 "the reader's GPU is not supported by this build: compute capability 7.0, "
+                 "built for 9.0");
+  }
+}
+
+TEST(SocketSource, AGpuWithoutAKernelGetsBatchesOfTheHostInModeAuto) {
+  Decoded decoded;
+  const auto source = decoded.open(512 << 20, Mode::automatic, &kNoKernel);
+  EXPECT_STREQ(source->mode(), "shm");
+  EXPECT_THAT(source->why_copied(), HasSubstr("compute capability 7.0"));
+}
 
 TEST(SocketSource, AReaderThatDecodesGetsTheEnginesBatches) {
   Decoded decoded;

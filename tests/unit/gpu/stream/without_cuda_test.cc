@@ -38,6 +38,7 @@ TEST_F(WithoutCuda, DevicesAreNotThere) {
   expect_refused([] { free_device_memory(0); });
   expect_refused([] { total_device_memory(0); });
   expect_refused([] { device_uuid(0); });
+  expect_refused([] { why_no_kernel_for(0); });
 }
 
 TEST_F(WithoutCuda, NothingOfTheirsIsMade) {
