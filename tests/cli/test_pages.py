@@ -52,7 +52,8 @@ def test_every_option_is_in_the_man_page_and_the_other_way_round():
 def test_every_command_is_in_the_man_page_and_in_the_readme():
     in_page = re.findall(r"^\.Nm\n\.Cm (\w+)", PAGE, re.M)
     assert sorted(in_page) == sorted(commands())
-    table = re.findall(r"^\| `batchfs (\w+)", README, re.M)
+    rows = re.findall(r"^\| (`.*?`) \|", README, re.M)
+    table = [command for row in rows for command in re.findall(r"`(\w+)`", row)]
     assert sorted([*table, "completion"]) == sorted(commands())
 
 
