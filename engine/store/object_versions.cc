@@ -37,13 +37,15 @@ std::vector<Store::Counter> ObjectVersions::counters() const {
 
 Error ObjectVersions::changed(const std::string& where) {
   return Error(ErrorCode::stale,
-               "the object has changed since it was first read; mount again to see the new one",
+               "the object has changed since it was first read; mount, or run the command, "
+               "again to see the new one",
                where);
 }
 
 Error ObjectVersions::vanished(const std::string& where) {
   return Error(ErrorCode::stale,
-               "the object has gone since it was first read; mount again to see what is there",
+               "the object has gone since it was first read; mount, or run the command, again "
+               "to see what is there",
                where);
 }
 

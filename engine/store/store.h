@@ -99,9 +99,11 @@ class Store {
   virtual void read_version_async(const std::string& key, ByteRange range, const std::string& known,
                                   VersionedDone done);
 
-  /// A number that changes when anything stored below `prefix` does, found out without reading it;
-  /// nullopt where that is not possible.
-  virtual std::optional<std::uint64_t> state(const std::string& prefix);
+  /// A number that changes when what reads of `key` give does, also where sizes stay: of the file of
+  /// the object, of the archive or the file that holds it. The same in every process. 0: missing;
+  /// nullopt: not known. Asks the place itself, past caches that may be out of date. Blocks. Throws
+  /// stale when it is another version than was first read; reads that follow are of this version.
+  virtual std::optional<std::uint64_t> state(const std::string& key);
 
   /// What reads take, as far as recent ones tell.
   struct Speed {

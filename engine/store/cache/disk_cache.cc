@@ -9,6 +9,7 @@
 #include "engine/base/awaited.h"
 #include "engine/store/cache/cache_files.h"
 #include "engine/store/cache/cache_writer.h"
+#include "engine/store/http/response_checks.h"
 #include "engine/store/metadata_keys.h"
 
 namespace batchfs {
@@ -52,6 +53,17 @@ class DiskCache final : public Store {
     if (!is_metadata_key(key)) return parent_->size(key);
     const std::optional<Buffer> bytes = read(key, {});
     return bytes ? std::optional<std::uint64_t>(bytes->size()) : std::nullopt;
+  }
+
+  /// Of the parent's object: entries of another version are then of no use, also where the cache is
+  /// trusted.
+  std::optional<std::uint64_t> state(const std::string& key) override {
+    check_key(key);
+    const std::optional<std::uint64_t> now = parent_->state(key);
+    if (now == 0 && versions_.contains(key)) throw ObjectVersions::vanished(url() + "/" + key);
+    if (now && *now != 0 && !versions_.accept(key, *now))
+      throw ObjectVersions::changed(url() + "/" + key);
+    return now;
   }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
@@ -206,12 +218,12 @@ class DiskCache final : public Store {
     return read;
   }
 
-  /// Weak and strong tags of one object differ in the prefix only (a server that compresses, or
-  /// not).
+  /// As the parent's state().
   static std::uint64_t digest(const CacheFiles::Version& version) {
-    std::string_view text = version.text;
-    if (text.starts_with("W/")) text.remove_prefix(2);
-    return ObjectVersions::digest(text);
+    const bool has_size = version.object_size != CacheFiles::Version::kUnknown;
+    const std::string identity =
+        identity_of(version.text, has_size ? std::optional(version.object_size) : std::nullopt);
+    return ObjectVersions::digest(identity.empty() ? version.text : identity);
   }
 
   /// False when the object had another version.

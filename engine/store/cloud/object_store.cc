@@ -11,6 +11,7 @@
 
 #include "engine/base/limits.h"
 #include "engine/base/strings.h"
+#include "engine/store/cloud/range_parts.h"
 #include "engine/store/http/http_transfer.h"
 #include "engine/store/http/response_checks.h"
 #include "engine/store/metadata_keys.h"
@@ -25,18 +26,6 @@ constexpr std::int64_t kMoment = 1'000'000;
 /// rather be two requests, which come in parallel.
 constexpr std::uint64_t kWidestGap = 256 << 10;
 constexpr std::uint64_t kMaxShared = 8 << 20;
-
-std::uint64_t end_of(const ByteRange& range) {
-  return range.length > UINT64_MAX - range.offset ? UINT64_MAX : range.offset + range.length;
-}
-
-/// Are the bytes of `inner` in what a request for `outer` gives?
-bool covers(const ByteRange& outer, const ByteRange& inner) {
-  if (outer.is_whole()) return true;
-  if (outer.from_end || inner.from_end)
-    return outer.from_end && inner.from_end && inner.length <= outer.length;
-  return outer.offset <= inner.offset && end_of(inner) <= end_of(outer);
-}
 
 }  // namespace
 
@@ -80,10 +69,11 @@ class ObjectStore::Reads {
     requests_.stop();
   }
 
-  /// With `known`, the object is sent only if it is another version. noexcept: read() waits for
-  /// `done`, which must not be called when it has been unwound.
+  /// With `known`, the object is sent only if it is another version; `past_caches`: no shared cache
+  /// is asked. noexcept: read() waits for `done`, which must not be called when it has been
+  /// unwound.
   void start(const std::string& key, const ByteRange& range, const std::string& known,
-             PartDone done) noexcept {
+             PartDone done, bool past_caches = false) noexcept {
     std::shared_ptr<Read> read;
     const bool waits = !range.from_end && range.length < kMaxShared && known.empty();
     {
@@ -91,13 +81,14 @@ class ObjectStore::Reads {
       if (!stopping_) {
         std::vector<std::shared_ptr<Read>>& reads = reads_[key];
         for (const auto& other : reads) {
-          if (other->known == known && (covers(other->range, range) || join(*other, range))) {
+          if (other->known == known && other->past_caches == past_caches &&
+              (covers(other->range, range) || join(*other, range))) {
             other->wants.push_back({range, std::move(done)});
             ++shared_;
             return;
           }
         }
-        read = std::make_shared<Read>(Read{key, range, known});
+        read = std::make_shared<Read>(Read{key, range, known, past_caches});
         read->wants.push_back({range, std::move(done)});
         read->wanted = range.length;
         read->sent = !waits;
@@ -116,12 +107,14 @@ class ObjectStore::Reads {
     });
   }
 
-  std::optional<Part> read(const std::string& key, const ByteRange& range) {
+  std::optional<Part> read(const std::string& key, const ByteRange& range,
+                           bool past_caches = false) {
     if (requests_.is_own_thread())
       throw Error(ErrorCode::internal, "a read's callback may not wait for a read", place(key));
     std::promise<PartOutcome> promise;
-    start(key, range, {},
-          [&promise](PartOutcome outcome) { promise.set_value(std::move(outcome)); });
+    start(
+        key, range, {}, [&promise](PartOutcome outcome) { promise.set_value(std::move(outcome)); },
+        past_caches);
     PartOutcome outcome = promise.get_future().get();
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
     return std::move(std::get<std::optional<Part>>(outcome));
@@ -196,6 +189,7 @@ class ObjectStore::Reads {
     std::string key;
     ByteRange range;
     std::string known;
+    bool past_caches = false;
     std::vector<Want> wants = {};
     std::uint64_t wanted = 0;  // bytes that someone asked for
     bool sent = false;
@@ -249,7 +243,8 @@ class ObjectStore::Reads {
       if (response.status != 416) check_unchanged(read->key, version_of(response), size);
     };
     job.hedge = true;
-    if (caches_ != nullptr && read->known.empty() && !is_rewritten_key(read->key))
+    if (caches_ != nullptr && read->known.empty() && !read->past_caches &&
+        !is_rewritten_key(read->key))
       job.shared = read->range.from_end ? 0 : read->range.offset;
     read->was_there = versions_.contains(read->key);
     requests_.send(std::move(job), [this, read, range](ObjectRequests::Outcome outcome) {
@@ -382,17 +377,6 @@ class ObjectStore::Reads {
     }
   }
 
-  /// Where in the `size` bytes that came for `outer` the bytes of `inner` are: first and count.
-  static std::pair<std::size_t, std::size_t> slice(const ByteRange& outer, const ByteRange& inner,
-                                                   std::size_t size) {
-    if (inner.from_end) {
-      const std::size_t length = std::min<std::uint64_t>(inner.length, size);
-      return {size - length, length};
-    }
-    const std::size_t begin = std::min<std::uint64_t>(inner.offset - outer.offset, size);
-    return {begin, std::min<std::uint64_t>(inner.length, size - begin)};
-  }
-
   const std::shared_ptr<ObjectService> service_;
   const std::shared_ptr<HttpClient> client_;
   const std::shared_ptr<SharedCaches> caches_;  // may be null
@@ -487,6 +471,15 @@ std::optional<Store::PartRead> ObjectStore::read_into(const std::string& key, st
 std::optional<std::uint64_t> ObjectStore::size(const std::string& key) {
   check_key(key);
   return reads_->size(key);
+}
+
+std::optional<std::uint64_t> ObjectStore::state(const std::string& key) {
+  check_key(key);
+  const std::optional<Reads::Part> part = reads_->read(key, {0, 1}, true);
+  if (!part) return 0;
+  const std::uint64_t version =
+      ObjectVersions::digest(identity_of(part->version, part->object_size));
+  return version == ObjectVersions::kUnknown ? std::nullopt : std::optional(version);
 }
 
 std::vector<Store::Entry> ObjectStore::list(const std::string& prefix) {

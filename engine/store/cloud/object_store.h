@@ -35,6 +35,7 @@ class ObjectStore final : public Store {
   void read_version_async(const std::string& key, ByteRange range, const std::string& known,
                           VersionedDone done) override;
   std::optional<std::uint64_t> size(const std::string& key) override;
+  std::optional<std::uint64_t> state(const std::string& key) override;
   std::vector<Entry> list(const std::string& prefix) override;
   bool can_list() const override;
   void stop() override;

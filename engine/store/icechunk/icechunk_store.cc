@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/awaited.h"
 #include "engine/base/strings.h"
@@ -109,8 +108,8 @@ class IcechunkStore final : public Store {
         snapshot_(std::move(snapshot)),
         memory_(memory),
         objects_(places.objects),
-        outside_(objects_, places.outside,
-                 {.containers = virtual_containers(repository_->config())}, places.open),
+        containers_(virtual_containers(repository_->config())),
+        outside_(objects_, places.outside, {.containers = containers_}, places.open),
         is_local_(objects_->is_local() && outside_.are_local()),
         manifests_(objects_, snapshot_, {memory / kPayloadShare, memory / kManifestsShare}) {}
 
@@ -162,8 +161,17 @@ class IcechunkStore final : public Store {
     return snapshot_->list(prefix);
   }
 
-  std::optional<std::uint64_t> state(const std::string&) override {
-    return XXH3_64bits(snapshot_->id().data(), snapshot_->id().size());
+  /// A snapshot and its chunks never change. Files that virtual chunks lie in may, unless the
+  /// manifest names the file's version: then reads compare it.
+  std::optional<std::uint64_t> state(const std::string& key) override {
+    constexpr std::uint64_t kFixed = 1;
+    if (containers_.empty()) return kFixed;
+    const std::optional<Place> place = place_of(key);
+    if (!place) return 0;
+    const VirtualFile& file = place->chunk.file;
+    const bool may_change =
+        place->chunk.kind == ChunkPlace::Kind::in_file && (file.etag.empty() || !outside_.checks());
+    return may_change ? outside_.state(file.location) : kFixed;
   }
 
   std::optional<Revision> revision() const override {
@@ -387,6 +395,8 @@ class IcechunkStore final : public Store {
   const std::shared_ptr<const icechunk::Snapshot> snapshot_;
   const std::uint64_t memory_;
   const std::shared_ptr<Store> objects_;
+  /// Without any, no chunk lies outside of the repository.
+  const std::vector<std::pair<std::string, std::string>> containers_;
   VirtualPlaces outside_;
   const bool is_local_;
   icechunk::ManifestCache manifests_;

@@ -39,6 +39,16 @@ std::uint64_t version_of(const struct stat& file) {
   return std::max<std::uint64_t>(1, XXH3_64bits(facts, sizeof facts));
 }
 
+/// The same for other processes and machines: numbers of devices and inodes last as long as a mount
+/// only. No program can set back the time of the last change of a file's status, so that it tells
+/// of files whose modification time was restored.
+std::uint64_t lasting_version_of(const struct stat& file) {
+  const std::uint64_t facts[] = {static_cast<std::uint64_t>(file.st_size),
+                                 static_cast<std::uint64_t>(nanoseconds(file.st_mtim)),
+                                 static_cast<std::uint64_t>(nanoseconds(file.st_ctim))};
+  return std::max<std::uint64_t>(1, XXH3_64bits(facts, sizeof facts));
+}
+
 /// How long it takes until a further change must change the version, too; 0 for a file that has
 /// been as it is for a while. A time stamp in the future tells nothing: another machine's clock
 /// made it.
@@ -116,6 +126,14 @@ class LocalStore final : public Store {
     return with_object(key, [](const Descriptor&, std::uint64_t) {});
   }
 
+  std::optional<std::uint64_t> state(const std::string& key) override {
+    struct stat info {};
+    const auto size = with_object(key, [&](const Descriptor& file, std::uint64_t) {
+      if (::fstat(file.get(), &info) != 0) throw failure("reading", key);
+    });
+    return size ? lasting_version_of(info) : 0;
+  }
+
   std::vector<Entry> list(const std::string& prefix) override {
     if (!prefix.empty()) check_key(prefix);
     const auto as_owner = owner_.enter();
@@ -154,12 +172,6 @@ class LocalStore final : public Store {
     std::sort(entries.begin(), entries.end(),
               [](const Entry& a, const Entry& b) { return a.name < b.name; });
     return entries;
-  }
-
-  std::optional<std::uint64_t> state(const std::string& prefix) override {
-    if (!prefix.empty()) check_key(prefix);
-    const auto as_owner = owner_.enter();
-    return state_of(beneath_.open(prefix.empty() ? "." : prefix, kDirectory), prefix, 0);
   }
 
  private:
@@ -214,44 +226,6 @@ class LocalStore final : public Store {
     const Descriptor target = beneath_.open(prefix.empty() ? name : prefix + "/" + name, O_PATH);
     if (target.get() < 0 || ::fstat(target.get(), &info) != 0) return std::nullopt;
     return info;
-  }
-
-  /// The sum of a hash for every file, since a directory has no order. nullopt for what cannot be
-  /// read, and for links to directories, which may be circles.
-  std::optional<std::uint64_t> state_of(Descriptor opened, const std::string& prefix,
-                                        int depth) const {
-    constexpr int kDeepest = 64;
-    const Directory directory = stream_of(std::move(opened));
-    if (directory == nullptr)
-      return errno == ENOENT ? std::optional<std::uint64_t>(0) : std::nullopt;
-    if (depth == kDeepest) return std::nullopt;
-    const int fd = ::dirfd(directory.get());
-    std::uint64_t sum = 0;
-    for (;;) {
-      errno = 0;
-      const dirent* entry = ::readdir(directory.get());
-      if (entry == nullptr) return errno == 0 ? std::optional(sum) : std::nullopt;
-      const std::string entry_name = entry->d_name;
-      if (entry_name == "." || entry_name == "..") continue;
-      const auto status = status_of(fd, prefix, entry_name);
-      if (!status) return std::nullopt;
-      const struct stat& info = *status;
-      std::uint64_t facts[4] = {static_cast<std::uint64_t>(info.st_size),
-                                static_cast<std::uint64_t>(info.st_mtim.tv_sec),
-                                static_cast<std::uint64_t>(info.st_mtim.tv_nsec), 0};
-      if (S_ISDIR(info.st_mode)) {
-        if (entry->d_type == DT_LNK) return std::nullopt;
-        Descriptor child(::openat(fd, entry_name.c_str(), kDirectory | O_NOFOLLOW | O_CLOEXEC));
-        const std::string below_prefix = prefix.empty() ? entry_name : prefix + "/" + entry_name;
-        const std::optional<std::uint64_t> below =
-            state_of(std::move(child), below_prefix, depth + 1);
-        if (!below) return std::nullopt;
-        std::fill(std::begin(facts), std::end(facts),
-                  *below);  // its own size and time say nothing more
-      }
-      sum += XXH3_64bits_withSeed(facts, sizeof facts,
-                                  XXH3_64bits(entry_name.data(), entry_name.size()));
-    }
   }
 
   Descriptor open(const std::string& key) const {

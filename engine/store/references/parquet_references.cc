@@ -121,6 +121,15 @@ class ParquetReferences final : public References {
                  });
   }
 
+  std::string document_of(const std::string& key) const override {
+    ChunkKey chunk;
+    if (documents_->find(key) || !parse_chunk_key(key, chunk)) return {};
+    const auto grid = grids_.find(chunk.path);
+    if (grid == grids_.end()) return {};
+    const auto number = number_of_chunk(grid->second, chunk.index);
+    return number ? key_of_record(chunk.path, *number / record_size_) : std::string();
+  }
+
   /// Of an array, reads all its references.
   std::vector<Store::Entry> list(const std::string& prefix) override {
     std::vector<Store::Entry> entries = documents_->list(prefix, folder_->url());

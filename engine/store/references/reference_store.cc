@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include "engine/base/awaited.h"
 #include "engine/base/strings.h"
@@ -112,6 +113,30 @@ class ReferenceStore final : public Store {
   std::vector<Entry> list(const std::string& prefix) override {
     if (!prefix.empty()) check_key(prefix);
     return references_->list(prefix);
+  }
+
+  /// Of the file that the key's bytes lie in, and of what says so.
+  std::optional<std::uint64_t> state(const std::string& key) override {
+    const std::optional<References::Found> found = find(key);
+    if (!found) return 0;
+    try {
+      std::uint64_t states[2] = {1, 1};
+      const std::string document = references_->document_of(key);
+      const bool has_file = found->target.kind != Target::Kind::within;
+      if (!document.empty()) {
+        const auto state = outside_.state(place_ + document);
+        if (!state) return std::nullopt;
+        states[0] = *state;
+      }
+      if (has_file) {
+        const auto state = outside_.state(absolute_location(found->target.file, place_));
+        if (!state) return std::nullopt;
+        states[1] = *state;
+      }
+      return std::max<std::uint64_t>(1, XXH3_64bits(states, sizeof states));
+    } catch (Error& error) {
+      throw error.at(where(key));
+    }
   }
 
   std::optional<std::uint64_t> size(const std::string& key) override {

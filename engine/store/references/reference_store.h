@@ -34,6 +34,9 @@ class References {
   virtual ~References() = default;
   /// `done` is called once, possibly before this returns.
   virtual void find(const std::string& key, Done done) = 0;
+  /// The file of the set, in its folder, that says where the bytes of a key are and that is read
+  /// while the set is in use; empty: none, all that it says is in digest().
+  virtual std::string document_of(const std::string&) const { return {}; }
   virtual std::vector<Store::Entry> list(const std::string& prefix) = 0;
   virtual bool can_list() const { return true; }
   /// Names the whole contents; empty where that is not known.

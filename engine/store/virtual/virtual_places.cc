@@ -168,6 +168,21 @@ VirtualPlaces::File VirtualPlaces::find(std::string_view text) {
   throw denied(location);
 }
 
+std::optional<std::uint64_t> VirtualPlaces::state(std::string_view location) {
+  constexpr std::size_t kMaxStates = 100'000;
+  const File file = find(location);
+  if (file.store->is_local()) return file.store->state(file.key);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = states_.find(location); known != states_.end()) return known->second;
+  }
+  const std::optional<std::uint64_t> state = file.store->state(file.key);
+  const std::lock_guard lock(mutex_);
+  if (states_.size() == kMaxStates) states_.clear();
+  if (state && *state != 0) states_.emplace(location, *state);
+  return state;
+}
+
 void VirtualPlaces::check(const VirtualFile& file, const std::string& shown,
                           const Store::VersionedRead& read) const {
   if (!checks_) return;

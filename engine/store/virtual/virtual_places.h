@@ -7,7 +7,9 @@
 // says (endpoints, headers): servers other than the prefix's own are read where the user names
 // them, as PREFIX=URL.
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -62,6 +64,11 @@ class VirtualPlaces {
   /// returns.
   void read_async(const VirtualFile& file, ByteRange range, ReadDone done);
 
+  /// Store::state() of a file. Of a remote one it is asked for once: then another version of it is
+  /// stale. Blocks. Throws as find().
+  std::optional<std::uint64_t> state(std::string_view location);
+  /// Does check() compare?
+  bool checks() const { return checks_; }
   /// Throws stale when a file is not, as far as can be told, the one that was referred to.
   void check(const VirtualFile& file, const std::string& shown,
              const Store::VersionedRead& read) const;
@@ -88,8 +95,9 @@ class VirtualPlaces {
   const Open open_;
   const bool checks_;
   bool are_local_ = true;
-  std::mutex mutex_;           // guards the stores of places_
+  std::mutex mutex_;           // guards the stores of places_, and states_
   std::vector<Place> places_;  // longest prefix first
+  std::map<std::string, std::uint64_t, std::less<>> states_;  // of remote files that exist
 };
 
 /// A store's place, as locations name it; ends in '/'.

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/limits.h"
 #include "engine/base/strings.h"
@@ -291,17 +290,6 @@ std::vector<Store::Entry> ZipDirectory::list(const std::string& prefix) const {
     return std::tie(a.name, a.is_prefix) < std::tie(b.name, b.is_prefix);
   });
   return entries;
-}
-
-std::uint64_t ZipDirectory::state(const std::string& prefix) const {
-  const std::string start = prefix.empty() ? "" : prefix + "/";
-  std::uint64_t hash = 0;
-  for (auto it = first_from(start); it != members_.end() && name(*it).starts_with(start); ++it) {
-    const std::uint64_t facts[] = {hash, it->size, it->crc};
-    hash =
-        XXH3_64bits_withSeed(name(*it).data(), name(*it).size(), XXH3_64bits(facts, sizeof facts));
-  }
-  return hash;
 }
 
 }  // namespace batchfs

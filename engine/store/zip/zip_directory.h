@@ -51,8 +51,6 @@ class ZipDirectory {
   const ZipMember* find(std::string_view name) const;
   /// As Store::list: directories are those that are named and those that names imply.
   std::vector<Store::Entry> list(const std::string& prefix) const;
-  /// As Store::state, from the members' checksums.
-  std::uint64_t state(const std::string& prefix) const;
 
  private:
   void parse(std::span<const std::byte> directory, std::uint64_t directory_offset,

@@ -156,8 +156,13 @@ class ZipStore final : public Store {
     return directory_.list(prefix);
   }
 
-  std::optional<std::uint64_t> state(const std::string& prefix) override {
-    return directory_.state(prefix);
+  /// Of the archive: a member does not change alone.
+  std::optional<std::uint64_t> state(const std::string&) override {
+    if (is_local()) return parent_->state(key_);
+    // Once asked for, another version of the archive is stale.
+    const std::lock_guard lock(state_mutex_);
+    if (!state_) state_ = parent_->state(key_);
+    return state_;
   }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
@@ -429,8 +434,10 @@ class ZipStore final : public Store {
   const std::string key_, url_;
   const ZipDirectory directory_;
   std::vector<std::atomic<std::uint64_t>> data_offsets_;
-  const std::shared_ptr<Store>
-      parent_;  // last: its callbacks, which end with it, use all of the above
+  std::mutex state_mutex_;  // guards state_
+  std::optional<std::uint64_t> state_;
+  /// Last: its callbacks, which end with it, use all of the above.
+  const std::shared_ptr<Store> parent_;
 };
 
 }  // namespace

@@ -88,7 +88,8 @@ TEST(ArrayPresence, TheArraysOwnDocumentMustBeThere) {
     EXPECT_EQ(answer(presence), "there");
     store->objects.clear();
     EXPECT_EQ(answer(presence),
-              "the object has gone since it was first read; mount again to see what is there "
+              "the object has gone since it was first read; mount, or run the command, again to "
+              "see what is there "
               "(memory/a/zarr.json)");
   }
 }
@@ -100,7 +101,8 @@ TEST(ArrayPresence, WithoutVersionsTheContentsAreCompared) {
   longer.replace(longer.find("[5]"), 3, "[9]");
   store->set("a/zarr.json", longer);
   const std::string changed =
-      "the object has changed since it was first read; mount again to see the new one "
+      "the object has changed since it was first read; mount, or run the command, again to see the "
+      "new one "
       "(memory/a/zarr.json)";
   ArrayPresence presence(store, metadata("a/zarr.json"));
   EXPECT_EQ(answer(presence), changed);  // since it was parsed

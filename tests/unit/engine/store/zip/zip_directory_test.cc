@@ -262,30 +262,6 @@ TEST(ZipDirectory, TheLastOfEqualNamesCounts) {
   EXPECT_EQ(directory.find("a")->header_offset, 4u);
 }
 
-TEST(ZipDirectory, TheStateIsOfContentsBelow) {
-  const std::vector<Entry> entries = {
-      {"t/0", 0, 10, 10, 1}, {"t/1", 20, 10, 10, 2}, {"u/0", 40, 10, 10, 3}};
-  const auto state = [](const std::vector<Entry>& of, const std::string& prefix) {
-    return read(archive(1000, of)).state(prefix);
-  };
-  const std::uint64_t t = state(entries, "t"), all = state(entries, "");
-  EXPECT_NE(t, all);
-  std::vector<Entry> changed = entries;
-  changed[2].crc = 4;
-  EXPECT_EQ(state(changed, "t"), t);
-  EXPECT_NE(state(changed, ""), all);
-  changed = entries;
-  changed[1].size = 11;
-  EXPECT_NE(state(changed, "t"), t);
-  changed = entries;
-  changed[1].name = "t/2";
-  EXPECT_NE(state(changed, "t"), t);
-  changed = entries;
-  std::swap(changed[0], changed[1]);
-  changed[0].offset = 500;
-  EXPECT_EQ(state(changed, "t"), t) << "where members lie does not matter";
-}
-
 TEST(ZipDirectory, TheEndRecordIsTheLastWhoseCommentReachesTheEnd) {
   const std::vector<Entry> entries = {{"a", 1}};
   std::string fake = "the next archive: ";
@@ -446,7 +422,6 @@ TEST(ZipDirectory, NoiseGivesErrorsOrMembersInside) {
         ASSERT_FALSE(directory.name(member).empty());
       }
       directory.list("b");
-      directory.state("b");
     } catch (const Error& error) {
       ASSERT_TRUE(error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_supported)
           << error.what();

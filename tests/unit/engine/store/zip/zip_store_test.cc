@@ -182,15 +182,6 @@ TEST_P(ZipStore, ReadsInto) {
   EXPECT_FALSE(store->read_into("t/c/7", 0, {}));
 }
 
-TEST_P(ZipStore, TheStateIsOfMembersBelow) {
-  const auto store = open(bytes_of(kPlain), GetParam());
-  const auto one = open(bytes_of(kDuplicates), GetParam());
-  EXPECT_EQ(store->state("t"), open(bytes_of(kPlain), GetParam())->state("t"));
-  EXPECT_NE(store->state("t"), store->state("t-two"));
-  EXPECT_NE(store->state(""), one->state(""));
-  EXPECT_EQ(one->state("none"), 0u);
-}
-
 TEST_P(ZipStore, TheLastOfEqualNamesCounts) {
   const auto store = open(bytes_of(kDuplicates), GetParam());
   const std::string last = "the last one";
