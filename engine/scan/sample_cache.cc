@@ -35,19 +35,13 @@ std::uint64_t checksum(const std::string& key, std::span<const std::uint64_t> wo
 
 }  // namespace
 
-std::string sample_key(Store& store, const std::string& snapshot_id, const View& view) {
+std::string sample_key(const Store& store, const std::string& snapshot_id, const View& view,
+                       const Json& versions) {
   Json json = view.resolved();
   for (const char* key :
        {"name", "batch", "order", "epochs", "dtype", "normalize", "formats", "split"})
     json.erase(key);
-  Json states = Json::object();
-  for (const Variable* variable : view.variables()) {
-    const std::string& path = variable->array->metadata().path;
-    Store& own = variable->array->store();
-    if (const auto state = own.state(path))
-      states[&own == &store ? path : own.url() + " " + path] = *state;
-  }
-  // Labels decide which starts are left, and no state of theirs is known.
+  // Labels decide which starts are left.
   std::uint64_t starts = 0;
   const ViewScan scan = view.scan();
   for (std::size_t w = 0; w < scan.grid.counts.size(); ++w)
@@ -60,7 +54,7 @@ std::string sample_key(Store& store, const std::string& snapshot_id, const View&
       store.is_local() ? std::filesystem::weakly_canonical(store.url(), error).string() : "";
   return Json{{"store", place.empty() ? store.url() : place},
               {"snapshot", snapshot_id},
-              {"chunks", std::move(states)},
+              {"versions", versions},
               {"view", std::move(json)}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }

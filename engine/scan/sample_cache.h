@@ -12,10 +12,11 @@
 
 namespace batchfs {
 
-/// What the samples of a view depend on: the store, its metadata and, where the store can tell, the
-/// state of its chunks, and the keys of the view that say which windows there are and what they
-/// hold.
-std::string sample_key(Store& store, const std::string& snapshot_id, const View& view);
+/// What the samples of a view depend on: the store, its metadata, `versions` of the objects that
+/// the view reads (SourceVersions::digests()), and the keys of the view that say which windows
+/// there are and what they hold.
+std::string sample_key(const Store& store, const std::string& snapshot_id, const View& view,
+                       const Json& versions);
 
 /// $XDG_CACHE_HOME/batchfs, or .cache/batchfs in the home directory; empty when neither is known.
 std::string user_cache_directory();

@@ -99,6 +99,20 @@ void list_objects(Store& store, const ArrayMetadata& metadata, const ChunkGrid& 
   Listing(store, metadata, grid, take, note).walk("", 0);
 }
 
+std::vector<std::int64_t> chunks_of_positions(const Positions& positions, std::int64_t length) {
+  std::vector<std::int64_t> chunks;
+  if (positions.size() == 0) return chunks;
+  if (positions.is_range()) {
+    for (std::int64_t c = positions[0] / length; c <= positions[positions.size() - 1] / length; ++c)
+      chunks.push_back(c);
+    return chunks;
+  }
+  for (std::int64_t i = 0; i < positions.size(); ++i) chunks.push_back(positions[i] / length);
+  std::sort(chunks.begin(), chunks.end());
+  chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+  return chunks;
+}
+
 void for_each_selected(const ChunkGrid& grid, const ChunkSelection& selection,
                        const std::function<bool(const Dims& chunk)>& take) {
   const std::size_t rank = grid.counts().size();

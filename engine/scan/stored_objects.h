@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/dims.h"
+#include "engine/dataset/positions.h"
 #include "engine/store/store.h"
 #include "engine/zarr/array_metadata.h"
 #include "engine/zarr/chunk_grid.h"
@@ -33,6 +34,9 @@ void list_objects(Store& store, const ArrayMetadata& metadata, const ChunkGrid& 
 
 /// Chunk indices along each dimension, ascending; nullopt: all of them.
 using ChunkSelection = std::vector<std::optional<std::vector<std::int64_t>>>;
+
+/// The chunks, of this length along a dimension, that positions along it lie in.
+std::vector<std::int64_t> chunks_of_positions(const Positions& positions, std::int64_t length);
 
 /// The chunks of a grid that are selected, row-major, whether they are stored or not.
 void for_each_selected(const ChunkGrid& grid, const ChunkSelection& selection,

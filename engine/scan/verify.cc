@@ -412,22 +412,8 @@ VerifyTarget selected_chunks(const View& view, std::uint32_t number) {
   const std::vector<Positions> reached =
       view.split() ? positions_selected(view, number) : positions_to_read(view, number);
   VerifyTarget target{variable.metadata, ChunkSelection(variable.array->grid().counts().size())};
-  for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-    const Positions& positions = reached[d];
-    const std::int64_t length = variable.array->grid().chunk_shape()[d];
-    std::vector<std::int64_t> chunks;
-    if (positions.is_range()) {
-      if (positions.size() > 0)
-        for (std::int64_t c = positions[0] / length; c <= positions[positions.size() - 1] / length;
-             ++c)
-          chunks.push_back(c);
-    } else {
-      for (std::int64_t i = 0; i < positions.size(); ++i) chunks.push_back(positions[i] / length);
-      std::sort(chunks.begin(), chunks.end());
-      chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
-    }
-    (*target.chunks)[d] = std::move(chunks);
-  }
+  for (std::size_t d = 0; d < variable.dims.size(); ++d)
+    (*target.chunks)[d] = chunks_of_positions(reached[d], variable.array->grid().chunk_shape()[d]);
   return target;
 }
 

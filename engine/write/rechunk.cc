@@ -81,7 +81,9 @@ class Rechunk::Running {
   Running(const Rechunk& owner, std::shared_ptr<OutputStore> output, const RechunkRun& how)
       : owner_(owner),
         output_(std::move(output)),
-        record_(*output_, owner.identity(), owner.options_.task, owner.options_.tasks),
+        source_(owner.source(), {owner.options_.threads, false, how.cancelled}),
+        identity_(owner.identity(source_.digests())),
+        record_(*output_, identity_, owner.options_.task, owner.options_.tasks),
         run_(record_, {how.progress, how.cancelled, [this] {
                          if (pieces_ != nullptr && pieces_ != output_) pieces_->sync();
                        }}) {
@@ -91,10 +93,9 @@ class Rechunk::Running {
                   "the copy takes two passes, and their pieces need a local folder: name one with "
                   "--temporary, or raise --memory",
                   output_->url());
-    pieces_ = how.temporary.empty()
-                  ? output_
-                  : open_local_output(how.temporary + "/batchfs-" +
-                                      owner.identity().at("id").get<std::string>());
+    pieces_ = how.temporary.empty() ? output_
+                                    : open_local_output(how.temporary + "/batchfs-" +
+                                                        identity_.at("id").get<std::string>());
   }
 
   RechunkResult run() {
@@ -107,6 +108,7 @@ class Rechunk::Running {
         result_.state = RechunkResult::State::interrupted;
         return result_;
       }
+      if (pass == 0) source_.confirm();  // the second one reads pieces
       record_.complete(pass);
       spare_.clear();
       ::malloc_trim(0);  // encoded pieces: a region of the second pass takes all of the memory
@@ -296,6 +298,8 @@ class Rechunk::Running {
 
   const Rechunk& owner_;
   const std::shared_ptr<OutputStore> output_;
+  const SourceVersions source_;
+  const Json identity_;
   RunRecord record_;
   std::shared_ptr<OutputStore> pieces_;  // null where one pass is enough
   RecordedRun run_;
@@ -391,7 +395,17 @@ std::uint64_t Rechunk::decoded_bytes() const {
   return bytes;
 }
 
-Json Rechunk::identity() const {
+std::vector<SourceArray> Rechunk::source() const {
+  std::vector<SourceArray> arrays;
+  for (const RechunkArray& array : arrays_) {
+    const std::string& path = array.source->path;
+    arrays.push_back(
+        {.name = path.empty() ? "/" : path, .store = store_.get(), .metadata = array.source});
+  }
+  return arrays;
+}
+
+Json Rechunk::identity(const Json& source) const {
   Json arrays = Json::object();
   for (const RechunkArray& array : arrays_)
     arrays[array.output.path] = {{"chunks", dims_text(array.output.chunks.chunk)},
@@ -399,8 +413,9 @@ Json Rechunk::identity() const {
                                  {"read", dims_text(array.plan.read_region)},
                                  {"write", dims_text(array.plan.write_region)}};
   Json identity = {{"command", "rechunk"},
-                   {"version", 2},  // of the pieces, too
+                   {"version", 3},  // of the pieces, too
                    {"store", place_digest(*store_)},
+                   {"source", source},
                    {"snapshot", hierarchy_->snapshot_id},
                    {"group", options_.group},
                    {"format", options_.format},
@@ -412,7 +427,12 @@ Json Rechunk::identity() const {
 }
 
 RechunkResult Rechunk::run(const std::shared_ptr<OutputStore>& output, const RechunkRun& how) {
-  return Running(*this, output, how).run();
+  try {
+    return Running(*this, output, how).run();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::interrupted || !how.cancelled || !how.cancelled()) throw;
+    return {.state = RechunkResult::State::interrupted};
+  }
 }
 
 }  // namespace batchfs

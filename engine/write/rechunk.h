@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/json.h"
+#include "engine/scan/source_versions.h"
 #include "engine/store/output/output_store.h"
 #include "engine/write/rechunk_arrays.h"
 
@@ -53,7 +54,8 @@ class Rechunk {
   /// Bytes of decoded values of all arrays with values of fixed size.
   std::uint64_t decoded_bytes() const;
 
-  /// Does the share of this task. Throws what went wrong; what was done before stays done.
+  /// Does the share of this task. Throws what went wrong; what was done before stays done. Throws
+  /// stale when the store changes meanwhile, or has changed since the output was begun.
   RechunkResult run(const std::shared_ptr<OutputStore>& output, const RechunkRun& how);
 
  private:
@@ -63,8 +65,9 @@ class Rechunk {
     std::uint64_t region_memory = 0;
   };
   Threads choose_threads() const;
-  /// Names the run in the output: see RunRecord.
-  Json identity() const;
+  std::vector<SourceArray> source() const;
+  /// Names the run in the output: see RunRecord. `source`: the versions of what it reads.
+  Json identity(const Json& source) const;
 
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<const Hierarchy> hierarchy_;

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "engine/base/json_text.h"
+#include "engine/scan/source_versions.h"
 
 namespace batchfs {
 
@@ -40,6 +41,13 @@ std::optional<Buffer> begin_output(OutputStore& output, const Json& identity) {
               output.url());
 }
 
+/// All of an identity that the command line decides.
+Json without_source(Json identity) {
+  identity.erase("source");
+  identity.erase("id");
+  return identity;
+}
+
 /// The first key whose values differ.
 std::string difference(const Json& a, const Json& b) {
   for (const auto& [key, value] : a.items())
@@ -63,10 +71,19 @@ void claim_output(OutputStore& output, const Json& identity) {
 
 void check_identity(const OutputStore& output, const Json& identity, const Json& found) {
   if (found.is_object() && found == identity) return;
+  if (found.is_object() && found.contains("source") && identity.contains("source") &&
+      without_source(found) == without_source(identity))
+    throw Error(ErrorCode::stale,
+                fmt::format("the store has changed since the run began: objects of {} are of "
+                            "another version, and the output would mix both; remove the output to "
+                            "begin anew, or name a new place",
+                            differing_arrays(found.at("source"), identity.at("source"))),
+                output.url());
+  const Json other = found.is_object() ? without_source(found) : Json::object();
   throw Error(ErrorCode::invalid_argument,
               fmt::format("the output is of another run: its \"{}\" differs; remove it, name a "
                           "new place, or repeat the command that began it",
-                          difference(identity, found.is_object() ? found : Json::object())),
+                          difference(without_source(identity), other)),
               output.url());
 }
 

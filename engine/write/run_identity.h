@@ -15,10 +15,12 @@ inline constexpr const char* kRunKey = ".batchfs.json";
 
 /// Takes the output for this run, or continues it. `identity`, an object, names the run: the same
 /// command on the same store gives the same. Throws invalid_argument when the output holds
-/// something else, and names it; access_denied or io when it cannot be written.
+/// something else, and names it; stale as check_identity(); access_denied or io when it cannot be
+/// written.
 void claim_output(OutputStore& output, const Json& identity);
 
-/// Throws invalid_argument unless `found`, which the output holds, is `identity`.
+/// Throws invalid_argument unless `found`, which the output holds, is `identity`; stale, naming the
+/// arrays, where only the versions of the store differ: SourceVersions::digests() as "source".
 void check_identity(const OutputStore& output, const Json& identity, const Json& found);
 
 /// The identity that an output holds. Throws not_found where batchfs wrote none, corrupt.

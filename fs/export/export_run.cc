@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/scan/source_versions.h"
 #include "engine/write/recorded_run.h"
 #include "engine/write/run_identity.h"
 
@@ -22,10 +23,11 @@ std::uint64_t batch_bytes(const View& view, std::int64_t batch) {
   return bytes;
 }
 
-Json export_identity(const ExportOptions& options) {
+Json export_identity(const ExportOptions& options, const Json& source) {
   return {{"command", "export"},
-          {"version", 1},
+          {"version", 2},
           {"store", options.source},
+          {"source", source},
           {"view", text_digest(options.range.view->resolved().dump())},
           {"form", options.form},
           {"codec", compression_text(options.compression)},
@@ -42,7 +44,8 @@ class ExportRun {
         options_(options),
         output_(std::move(output)),
         form_(make_export_form(options.form, options.range, options.compression, *output_)),
-        record_(*output_, export_identity(options), options.task, options.tasks),
+        source_(source_arrays(*options.range.view), {options.threads, false, options.cancelled}),
+        record_(*output_, export_identity(options, source_.digests()), options.task, options.tasks),
         run_(record_, {options.progress, options.cancelled, {}}) {}
 
   ExportResult run() {
@@ -62,6 +65,7 @@ class ExportRun {
       result_.state = ExportResult::State::interrupted;
       return result_;
     }
+    source_.confirm();
     record_.complete(0);
     if (!record_.all_complete(0) || !record_.may_finish()) {
       result_.state = ExportResult::State::task_done;
@@ -125,6 +129,7 @@ class ExportRun {
   const ExportOptions& options_;
   const std::shared_ptr<OutputStore> output_;
   const std::unique_ptr<ExportForm> form_;
+  const SourceVersions source_;
   RunRecord record_;
   RecordedRun run_;
   std::mutex mutex_;  // guards what follows
@@ -145,7 +150,12 @@ std::int64_t batches_per_unit(const View& view, std::int64_t first, std::int64_t
 
 ExportResult run_export(Engine& engine, const ExportOptions& options,
                         const std::shared_ptr<OutputStore>& output) {
-  return ExportRun(engine, options, output).run();
+  try {
+    return ExportRun(engine, options, output).run();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::interrupted || !options.cancelled || !options.cancelled()) throw;
+    return {.state = ExportResult::State::interrupted};
+  }
 }
 
 }  // namespace batchfs

@@ -20,7 +20,7 @@ import batchfs
 from batchfs import _output, _writer
 from batchfs._writer import find_library
 
-from prediction_stores import GRID, OPTIONS, OVERLAPPING, files, run_ranks, view_of, write_rank
+from prediction_stores import GRID, OPTIONS, OVERLAPPING, files, make_store, run_ranks, view_of, write_rank
 from prediction_stores import data, store, truth  # noqa: F401 (fixtures)
 from watching import eventually
 
@@ -143,6 +143,37 @@ def test_a_changed_call_is_refused(store, data, tmp_path):
         batchfs.create(tmp_path / "o", like=shifted, **OPTIONS, rank=1, world=2)
 
 
+def rewrite(store):
+    """New files of the same bytes: what tells is not in them."""
+    for path in sorted((store / "t" / "c").rglob("*")):
+        if path.is_file():
+            path.write_bytes(path.read_bytes())
+
+
+def test_predictions_are_of_one_version_of_the_store(tmp_path):
+    store, out = tmp_path / "s.zarr", tmp_path / "o"
+    make_store(store)
+    with batchfs.open(store, view=OVERLAPPING) as data:
+        target = batchfs.create(out, like=data, **OPTIONS)
+        with pytest.raises(KeyboardInterrupt), target:
+            target.write(data[0], data[0]["t"].numpy())
+            raise KeyboardInterrupt
+        batchfs.create(out, like=data, **OPTIONS)
+    before = files(out)
+    rewrite(store)
+    with batchfs.open(store, view=OVERLAPPING) as data:
+        with pytest.raises(batchfs.Error, match="the store has changed since the run began: objects of 't' are of another version"):
+            batchfs.create(out, like=data, **OPTIONS)
+        assert files(out) == before
+        target = batchfs.create(tmp_path / "p", like=data, **OPTIONS)
+        for batch in data:
+            target.write(batch, batch["t"].numpy())
+        rewrite(store)
+        with pytest.raises(batchfs.Error, match="has changed"):
+            target.close()
+        assert not target.finished
+
+
 def test_parts_of_another_run_are_refused(store, data, tmp_path):
     target = batchfs.create(tmp_path / "o", like=data, memory="20K", **OPTIONS)
     with pytest.raises(KeyboardInterrupt), target:
@@ -166,7 +197,7 @@ def test_places_that_are_no_output(data, store, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/x").write_text("x")
     for place, match in ((tmp_path / "file", "is a file; name a new folder"), (tmp_path / "other", "did not write it; name a new"),
-                         (store / "out", "lies in the store"), (store, "lies in the store"), ("s3://bucket/x", "s3://: name a folder"),
+                         (store / "out", "lies in the store"), (store, "is the store itself"), ("s3://bucket/x", "s3://: name a folder"),
                          (tmp_path / "o.zip", "not the name of a folder")):
         with pytest.raises(batchfs.Error, match=match):
             batchfs.create(place, like=data, **OPTIONS)

@@ -6,6 +6,7 @@
 #include "engine/base/strings.h"
 #include "engine/scan/sample_cache.h"
 #include "engine/scan/sample_scan.h"
+#include "engine/scan/source_versions.h"
 #include "engine/view/samples/missing.h"
 #include "tools/cli/progress.h"
 
@@ -18,16 +19,17 @@ SampleCache cache_of(const StoreOptions& options) {
                                                       : options.config.cache_dir);
 }
 
-std::string key_of(const View& view, const OpenedStore& opened) {
-  return sample_key(*opened.store, opened.snapshot_id(), view);
+SourceVersions versions_of(const View& view, const StoreOptions& options) {
+  return SourceVersions(source_arrays(view), {options.threads});
 }
 
 /// A view of a mixture may be of another store than the command's.
-std::string key_of_component(const View& view, const OpenedStore& opened) {
+std::string key_of(const View& view, const OpenedStore& opened, const SourceVersions& versions,
+                   bool is_component) {
   const auto& variables = view.variables();
-  return variables.empty()
-             ? key_of(view, opened)
-             : sample_key(variables.front()->array->store(), opened.snapshot_id(), view);
+  const Store& store =
+      is_component && !variables.empty() ? variables.front()->array->store() : *opened.store;
+  return sample_key(store, opened.snapshot_id(), view, versions.digests());
 }
 
 /// Null when they are not in the cache.
@@ -37,9 +39,13 @@ std::shared_ptr<const View> cached(const View& view, const SampleCache& cache,
   return index != nullptr ? view.with_samples(index) : nullptr;
 }
 
-/// Of one view. `key` identifies the store before the scan, so that a change during it is noticed.
-std::shared_ptr<const View> scanned(const std::shared_ptr<const View>& view, const std::string& key,
-                                    const SampleCache& cache, Engine& engine, Log& log) {
+/// Of one view.
+std::shared_ptr<const View> scanned(const std::shared_ptr<const View>& view,
+                                    const OpenedStore& opened, const StoreOptions& options,
+                                    bool is_component, Engine& engine, Log& log) {
+  const SampleCache cache = cache_of(options);
+  const SourceVersions versions = versions_of(*view, options);
+  const std::string key = key_of(*view, opened, versions, is_component);
   if (const auto known = cached(*view, cache, key)) return known;
   std::shared_ptr<const SampleIndex> index;
   {
@@ -47,6 +53,7 @@ std::shared_ptr<const View> scanned(const std::shared_ptr<const View>& view, con
     index = std::make_shared<const SampleIndex>(scan_samples(
         engine, *view, [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }));
   }
+  versions.confirm();
   log.info(fmt::format("view {}: {} of {} windows have no missing values", view->name(),
                        format_count(static_cast<std::uint64_t>(index->samples())),
                        format_count(static_cast<std::uint64_t>(index->windows()))));
@@ -61,16 +68,23 @@ std::shared_ptr<const View> scanned(const std::shared_ptr<const View>& view, con
   return view->with_samples(index);
 }
 
+/// Null when the cache does not have them.
+std::shared_ptr<const View> known(const View& view, const OpenedStore& opened,
+                                  const StoreOptions& options, bool is_component) {
+  const std::string key = key_of(view, opened, versions_of(view, options), is_component);
+  return cached(view, cache_of(options), key);
+}
+
 }  // namespace
 
 std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view,
                                           const OpenedStore& opened, const StoreOptions& options) {
   if (!view->needs_scan()) return view;
   std::vector<std::shared_ptr<const View>> components = view->components();
-  if (components.empty()) return cached(*view, cache_of(options), key_of(*view, opened));
+  if (components.empty()) return known(*view, opened, options, false);
   for (auto& component : components) {
     if (!component->needs_scan()) continue;
-    component = cached(*component, cache_of(options), key_of_component(*component, opened));
+    component = known(*component, opened, options, true);
     if (component == nullptr) return nullptr;
   }
   return view->with_components(std::move(components));
@@ -80,12 +94,10 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
                                          const OpenedStore& opened, const StoreOptions& options,
                                          Engine& engine, Log& log) {
   if (!view->needs_scan()) return view;
-  const SampleCache cache = cache_of(options);
   std::vector<std::shared_ptr<const View>> components = view->components();
-  if (components.empty()) return scanned(view, key_of(*view, opened), cache, engine, log);
+  if (components.empty()) return scanned(view, opened, options, false, engine, log);
   for (auto& component : components)
-    if (component->needs_scan())
-      component = scanned(component, key_of_component(*component, opened), cache, engine, log);
+    if (component->needs_scan()) component = scanned(component, opened, options, true, engine, log);
   return view->with_components(std::move(components));
 }
 

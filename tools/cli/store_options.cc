@@ -17,6 +17,7 @@
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/groups.h"
+#include "tools/cli/places.h"
 #include "tools/cli/repository_options.h"
 #include "tools/cli/stores/consolidated_above.h"
 #include "tools/cli/stores/named_arrays.h"
@@ -338,6 +339,8 @@ OpenedStore open_zarr(const StoreOptions& options) {
   check_store_settings(options);
   for (const StoreOptions::Named& named : options.others)
     opened.others.emplace(named.name, std::make_shared<OpenedStore>(open_other(options, named)));
+  if (!options.config.cache_dir.empty())
+    check_outside(places_of(opened), options.config.cache_dir, "directory of the cache");
   return opened;
 }
 

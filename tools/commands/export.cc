@@ -8,6 +8,7 @@
 #include "fs/export/export_run.h"
 #include "tools/cli/command.h"
 #include "tools/cli/interruption.h"
+#include "tools/cli/places.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
@@ -59,9 +60,9 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
     throw UsageError{error.what()};
   }
   check_task(options.task);
-  check_output_apart(options.store.store, options.task.output);
   Interruption interruption;
   const OpenedView opened = open_view(options.store, options.view, {.part = options.part});
+  check_apart(places_of(opened.opened), options.task.output);
   const std::shared_ptr<OutputStore> out = open_output(options.task.output, options.store.config);
   Log log;
   const std::uint64_t budget = opened.opened.budget;

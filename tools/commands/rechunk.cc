@@ -9,6 +9,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/interruption.h"
+#include "tools/cli/places.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/store_options.h"
 #include "tools/cli/text.h"
@@ -124,9 +125,11 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
     throw UsageError{error.what()};
   }
   check_task(options.task);
-  check_output_apart(options.store.store, options.task.output);
   Interruption interruption;
   const OpenedStore opened = open_zarr(options.store);
+  check_apart(places_of(opened), options.task.output);
+  if (!options.temporary.empty())
+    check_outside(places_of(opened), options.temporary, "temporary folder");
   const std::shared_ptr<OutputStore> out = open_output(options.task.output, options.store.config);
   asked.format = options.format;
   asked.variables = options.variables;

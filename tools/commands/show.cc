@@ -9,6 +9,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/levels.h"
+#include "tools/cli/places.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text_layout.h"
@@ -143,6 +144,7 @@ ShowOptions settled(ShowOptions options) {
 
 void show(const ShowOptions& options, Output& output) {
   OpenedStore opened = open_zarr(options.store);
+  if (!options.output.empty()) check_outside(places_of(opened), options.output);
   const std::vector<InspectedArray> arrays = inspect_arrays(opened);
   Log log;
   Engine engine({.threads = options.store.threads,

@@ -10,10 +10,12 @@
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
+#include "engine/scan/source_versions.h"
 #include "engine/scan/statistics.h"
 #include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
+#include "tools/cli/places.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
@@ -98,7 +100,10 @@ std::string table_text(const std::vector<VariableStatistics>& statistics, const 
 /// A view of the command line, and the pass over it.
 struct ViewScan {
   ViewScan(const DecodedViews& of, const View& one, const StatisticsCommandOptions& options)
-      : opened(of), view(one), scan(*view.dataset(), view, asked(options)) {
+      : opened(of),
+        view(one),
+        scan(*view.dataset(), view, asked(options)),
+        source(source_arrays(view), {options.store.threads}) {
     if (scan.form().variables.empty())
       throw Error(ErrorCode::invalid_argument, "no variable of the view holds numbers",
                   options.view);
@@ -117,8 +122,9 @@ struct ViewScan {
   /// Names the run in the folder of its parts.
   Json identity() const {
     return {{"command", "statistics"},
-            {"version", 1},
+            {"version", 2},
             {"store", place_digest(*opened.opened.store)},
+            {"source", source.digests()},
             {"snapshot", opened.opened.snapshot_id()},
             {"view", text_digest(view.resolved().dump())},
             {"numbers", text_digest(json_text(scan.form().json(), -1))}};
@@ -133,13 +139,17 @@ struct ViewScan {
                   log);
     for (const auto& store : opened.opened.stores()) engine.add_store(store);
     Progress progress("Reading");
-    return scan.read(engine, options.run.task.task, options.run.task.tasks,
-                     [&](std::int64_t done, std::int64_t all) { progress.show(done, all); });
+    StatisticsSums sums =
+        scan.read(engine, options.run.task.task, options.run.task.tasks,
+                  [&](std::int64_t done, std::int64_t all) { progress.show(done, all); });
+    source.confirm();
+    return sums;
   }
 
   const DecodedViews& opened;
   const View& view;
   StatisticsScan scan;
+  SourceVersions source;
 };
 
 /// The views of the command line. Throws for a mixture whose tasks would have to be merged.
@@ -221,11 +231,12 @@ void statistics(const StatisticsCommandOptions& options, Output& output) {
     throw UsageError{"a task writes its part into --out; -o goes with --merge"};
   if (options.run.merges()) return merge_statistics(options, output);
   const DecodedViews opened = open(options);
+  if (!options.file.empty()) check_outside(places_of(opened.opened), options.file);
   if (opened.is_mixture) return mixture_statistics(options, opened, output);
   ViewScan view(opened, *opened.views.front().view, options);
   if (options.run.is_task())
-    return do_task(options.run, view.identity(), options.store.store, options.store.config, output,
-                   [&] { return part_text(view, view.read(options)); });
+    return do_task(options.run, view.identity(), places_of(opened.opened), options.store.config,
+                   output, [&] { return part_text(view, view.read(options)); });
   StatisticsMerge merge(view.scan.form());
   merge.add(view.read(options));
   write_statistics(options, origin(opened, view.view), merge, output);

@@ -5,6 +5,7 @@
 #include "engine/base/json_text.h"
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
+#include "engine/scan/source_versions.h"
 #include "engine/scan/verify.h"
 #include "engine/scan/verify_part.h"
 #include "engine/store/output/output_store.h"
@@ -114,7 +115,7 @@ struct VerifyScan {
   /// `opened` and its view, where the command line names one.
   explicit VerifyScan(const VerifyCommandOptions& options, const DecodedViews* opened = nullptr,
                       const View* view = nullptr) {
-    Json of = {{"command", "check"}, {"version", 1}};
+    Json of = {{"command", "check"}, {"version", 2}};
     if (view == nullptr) {
       const OpenedStore whole = open_zarr(direct(options));
       store = whole.store;
@@ -145,6 +146,12 @@ struct VerifyScan {
         targets.push_back(selected_chunks(*view, v));
     }
     of["store"] = place_digest(*store);
+    // One process reports each object as it is; the report of several is of one version.
+    if (options.run.is_task() || options.run.merges()) {
+      source.emplace(view == nullptr ? whole_arrays() : source_arrays(*view),
+                     SourceVersions::Options{options.store.threads, true});
+      of["source"] = source->digests();
+    }
     identity = std::move(of);
     origin = {{"store", store->url()}};
     if (!options.view.empty()) origin["view"] = options.view;
@@ -159,11 +166,26 @@ struct VerifyScan {
     verify_arrays(store, targets, asked, collector);
   }
 
+  /// All that can be read.
+  std::vector<SourceArray> whole_arrays() const {
+    std::vector<SourceArray> arrays;
+    for (const VerifyTarget& target : targets) {
+      const std::string& path = target.metadata->path;
+      if (target.metadata->unsupported.empty())
+        arrays.push_back({.name = path.empty() ? "/" : path,
+                          .store = store.get(),
+                          .metadata = target.metadata,
+                          .lists = store->can_list() && !store->revision()});
+    }
+    return arrays;
+  }
+
   std::shared_ptr<Store> store;
   std::vector<VerifyTarget> targets;
-  std::vector<VerifyNote> problems;  // of the metadata
-  Json identity;                     // names the run in the folder of its parts
-  Json origin;                       // the store's URL and the view
+  std::vector<VerifyNote> problems;      // of the metadata
+  std::optional<SourceVersions> source;  // of a task
+  Json identity;                         // names the run in the folder of its parts
+  Json origin;                           // the store's URL and the view
 };
 
 /// Throws where the printed report has problems.
@@ -284,10 +306,11 @@ void check(const VerifyCommandOptions& options, Output& output) {
   };
   if (options.run.is_task())
     return do_task(
-        options.run, scan.identity, options.store.store, options.store.config, output, [&] {
+        options.run, scan.identity, {scan.store->url()}, options.store.config, output, [&] {
           read();
           const VerifyReport report = collector.report();
           if (report.interrupted) end_interrupted(output, shown_output(options.run.task.output));
+          scan.source->confirm();
           return json_text({{"origin", scan.origin}, {"report", verify_part(report)}}, -1);
         });
   read();

@@ -14,9 +14,11 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
+#include "engine/scan/source_versions.h"
 #include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
+#include "tools/cli/places.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
@@ -307,10 +309,14 @@ struct OpenedWarm {
     opened = open_view(with, options.view, {.part = options.part});
     origin = {{"store", opened.opened.store->url()}, {"view", opened.view->name()}};
     identity = {{"command", "warm"},
-                {"version", 1},
+                {"version", 2},
                 {"store", place_digest(*opened.opened.store)},
                 {"snapshot", opened.opened.snapshot_id()},
                 {"view", text_digest(opened.view->resolved().dump())}};
+    // What one process leaves in the cache is compared with the store when it is used.
+    if (!options.run.is_task() && !options.run.merges()) return;
+    source.emplace(source_arrays(*opened.view), SourceVersions::Options{with.threads, true});
+    identity["source"] = source->digests();
   }
   OpenedWarm(const OpenedWarm&) = delete;
   OpenedWarm& operator=(const OpenedWarm&) = delete;
@@ -318,6 +324,7 @@ struct OpenedWarm {
   LastWarning warning;  // outlives the store
   StoreOptions with;
   OpenedView opened;
+  std::optional<SourceVersions> source;  // of tasks
   Json origin, identity;
 };
 
@@ -349,9 +356,13 @@ void warm(const WarmOptions& options, Output& output) {
                    [](const auto& each) { return needs_no_folder(*each); }))
     throw UsageError{
         "it needs --cache-dir, the directory of the cache, or --via, the shared caches"};
-  const auto fetch = [&] { return fetch_view(of.opened, of.with, options.run.task, of.warning); };
+  const auto fetch = [&] {
+    Warmed warmed = fetch_view(of.opened, of.with, options.run.task, of.warning);
+    if (of.source) of.source->confirm();
+    return warmed;
+  };
   if (!options.run.is_task()) return write_warmed(fetch(), of.origin, options, output);
-  do_task(options.run, of.identity, options.store.store, options.store.config, output, [&] {
+  do_task(options.run, of.identity, places_of(of.opened.opened), options.store.config, output, [&] {
     const Warmed warmed = fetch();
     Json part = of.origin;
     for (const auto& [name, member] : kWarmed) part["counts"][name] = warmed.*member;

@@ -6,6 +6,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/printable.h"
+#include "engine/store/output/apart.h"
 #include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "engine/write/task_parts.h"
@@ -44,10 +45,10 @@ void check_task_run(const TaskRunOptions& options,
       throw UsageError{one.name + " is required"};
 }
 
-void do_task(const TaskRunOptions& options, Json identity, const std::string& store,
+void do_task(const TaskRunOptions& options, Json identity, const std::vector<std::string>& stores,
              const StoreConfig& config, Output& output,
              const std::function<std::string()>& compute) {
-  check_output_apart(store, options.task.output);
+  check_apart(stores, options.task.output);
   const std::shared_ptr<OutputStore> out = open_output(options.task.output, config);
   const int task = options.task.task, tasks = options.task.tasks;
   identity["tasks"] = tasks;

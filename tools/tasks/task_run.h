@@ -39,8 +39,8 @@ void check_task_run(const TaskRunOptions& options,
                     const std::vector<RequiredUnlessMerged>& required);
 
 /// Does the share of a task, unless its part exists, and reports it. `identity` names the run, with
-/// the command as "command", and without the number of tasks. `store` is what it reads, as typed.
-void do_task(const TaskRunOptions& options, Json identity, const std::string& store,
+/// the command as "command", and without the number of tasks. `stores`: the places that it reads.
+void do_task(const TaskRunOptions& options, Json identity, const std::vector<std::string>& stores,
              const StoreConfig& config, Output& output,
              const std::function<std::string()>& compute);
 

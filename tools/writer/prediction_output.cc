@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "engine/base/strings.h"
+#include "tools/cli/places.h"
 #include "tools/cli/samples.h"
 
 namespace batchfs {
@@ -39,33 +40,6 @@ OpenedView open(const OutputRequest& request, const StoreOptions& options) {
     return open_view(options, request.view, {.part = request.part});
   const StandardInput text{request.view, std::filesystem::current_path(), {}, "the view"};
   return open_view(options, "-", {.part = request.part}, text);
-}
-
-std::filesystem::path real_path(std::string text) {
-  if (text.starts_with("file://")) text.erase(0, 7);
-  std::error_code failed;
-  std::filesystem::path path = std::filesystem::weakly_canonical(text, failed);
-  if (failed) path = std::filesystem::absolute(text, failed).lexically_normal();
-  return path.has_filename() ? path : path.parent_path();
-}
-
-bool holds(const std::filesystem::path& outer, const std::filesystem::path& inner) {
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
-}
-
-/// Throws for an output in a store that is read, or around it.
-void check_apart(const std::string& output, const StoreOptions& options) {
-  std::vector<std::string> stores{options.store};
-  for (const StoreOptions::Named& other : options.others) stores.push_back(other.url);
-  for (const std::string& store : stores) {
-    if (store.find("://") != std::string::npos && !store.starts_with("file://")) continue;
-    const std::filesystem::path one = real_path(output), other = real_path(store);
-    if (holds(one, other) || holds(other, one))
-      throw invalid(
-          fmt::format("the output '{}' lies in the store that is read, or around it; "
-                      "name a place beside it",
-                      output));
-  }
 }
 
 Json described(const std::vector<PredictedArray>& arrays, const PredictionSamples& samples) {
@@ -101,8 +75,8 @@ PredictionOutput::PredictionOutput(const OutputRequest& request)
       world_(request.writing.world),
       reduces_(request.description.reduce) {
   const StoreOptions options = store_options_of(request);
-  check_apart(request.writing.output, options);
   opened_ = open(request, options);
+  check_apart(places_of(opened_.opened), request.writing.output);
   view_ = find_samples(opened_, options);
   PredictionDescription description = describe_predictions(*view_, request.description);
   epoch_ = std::move(description.epoch);
@@ -118,8 +92,11 @@ PredictionOutput::PredictionOutput(const OutputRequest& request)
     for (std::size_t i = 0; i < epoch_.rows.size(); ++i)
       batch_of_[epoch_.rows[i]] = epoch_.batches[i];
   }
+  source_.emplace(source_arrays(*view_), SourceVersions::Options{options.threads});
+  PredictionOptions writing = request.writing;
+  writing.source = source_->digests();
   writer_ = std::make_unique<PredictionWriter>(std::move(description.arrays), epoch_.samples,
-                                               request.writing);
+                                               std::move(writing));
 }
 
 Dims PredictionOutput::shape_of(std::uint32_t tensor, std::span<const std::int64_t> samples) const {
@@ -191,7 +168,11 @@ std::uint64_t PredictionOutput::missing() const { return writer_->missing(); }
 
 bool PredictionOutput::finished() const { return writer_->finished(); }
 
-void PredictionOutput::close() { writer_->close(); }
+void PredictionOutput::close() {
+  // The values were made from batches that other processes read.
+  if (!writer_->finished()) source_->confirm_all();
+  writer_->close();
+}
 
 void PredictionOutput::suspend() { writer_->suspend(); }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/json.h"
+#include "engine/scan/source_versions.h"
 #include "engine/write/prediction/describe_predictions.h"
 #include "engine/write/prediction/prediction_writer.h"
 #include "tools/cli/store_options.h"
@@ -50,6 +51,7 @@ class PredictionOutput {
   std::vector<bool> done() const;
   std::uint64_t missing() const;
   bool finished() const;
+  /// Throws stale when a store has changed meanwhile: then the output is not finished.
   void close();
   void suspend();
 
@@ -64,6 +66,7 @@ class PredictionOutput {
 
   OpenedView opened_;
   std::shared_ptr<const View> view_;  // with its samples
+  std::optional<SourceVersions> source_;
   EpochSamples epoch_;
   const std::int64_t epoch_number_, rank_, world_;
   const bool reduces_;

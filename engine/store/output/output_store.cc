@@ -16,22 +16,6 @@ std::string scheme_in(const std::string& url) {
   return colon == std::string::npos ? "" : url.substr(0, colon);
 }
 
-/// Without "file://" and slashes at the end; links and ".." of a local path resolved as far as it
-/// exists.
-std::string resolved(const std::string& url) {
-  const std::string scheme = scheme_in(url);
-  const bool is_local = scheme.empty() || scheme == "file";
-  std::string place = scheme == "file" ? url.substr(7) : url;
-  if (is_local) {
-    std::error_code ignored;
-    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(place), ignored);
-    if (!ignored) place = path.string();
-  }
-  place = shown_output(place);
-  while (place.size() > 1 && place.back() == '/') place.pop_back();
-  return place;
-}
-
 }  // namespace
 
 void OutputStore::put(const std::string& key, std::string_view text) {
@@ -62,22 +46,6 @@ std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConf
   if (is_cloud_scheme(scheme)) return open_cloud_output(url, config);
   throw Error(ErrorCode::not_supported,
               fmt::format("{}:// cannot be written; name a folder, s3://, gs:// or az://", scheme));
-}
-
-void check_output_apart(const std::string& store, const std::string& output) {
-  const std::string from = resolved(store), to = resolved(output);
-  const auto is_below = [](const std::string& inner, const std::string& outer) {
-    return inner == outer || inner.starts_with(outer.ends_with('/') ? outer : outer + "/");
-  };
-  if (from == to)
-    throw Error(ErrorCode::invalid_argument, "the output is the store itself; name another place",
-                to);
-  if (is_below(to, from))
-    throw Error(ErrorCode::invalid_argument,
-                "the output lies in the store that is read; name a place beside it", to);
-  if (is_below(from, to))
-    throw Error(ErrorCode::invalid_argument,
-                "the store that is read lies in the output; name a place beside it", to);
 }
 
 }  // namespace batchfs

@@ -69,8 +69,4 @@ std::shared_ptr<OutputStore> open_local_output(const std::string& path);
 /// The place as typed, for messages: without the signature that an Azure URL may end with.
 std::string shown_output(const std::string& url);
 
-/// Refuses an output that would lie in the store or around it: the copy would change what it reads.
-/// Both as typed. Throws invalid_argument.
-void check_output_apart(const std::string& store, const std::string& output);
-
 }  // namespace batchfs

@@ -57,7 +57,8 @@ PredictionObjects::PredictionObjects(std::vector<PredictedArray> arrays, Predict
   documents_ = std::make_unique<PredictionDocuments>(placements_, options.compression);
   Json described = documents_->identity();
   identity_ = {{"batchfs", "predictions"},
-               {"version", 2},
+               {"version", 3},
+               {"source", options.source},
                {"arrays", std::move(described["arrays"])},
                {"overlap", overlap_name(overlap_)},
                {"samples", samples_.digest},

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/json.h"
 #include "engine/write/compression.h"
 #include "engine/write/prediction/predicted_array.h"
 
@@ -48,6 +49,8 @@ struct PredictionOptions {
   Compression compression;
   std::uint64_t memory = std::uint64_t{1} << 30;  // bytes of samples that wait for their objects
   int threads = 0;                                // that encode; 0: up to 4
+  /// SourceVersions::digests() of what the predictions are made from.
+  Json source = Json::object();
 };
 
 /// Values of samples in memory.
@@ -62,8 +65,8 @@ struct PredictedValues {
 class PredictionWriter {
  public:
   /// Begins the output, or continues it. Throws invalid_argument for arrays and options that do not
-  /// fit, for an output of another run and for a rank that another process writes; not_supported;
-  /// access_denied, io.
+  /// fit, for an output of another run and for a rank that another process writes; stale for one
+  /// that was begun with another source; not_supported; access_denied, io.
   PredictionWriter(std::vector<PredictedArray> arrays, PredictionSamples samples,
                    PredictionOptions options);
   /// Without close(): samples of incomplete objects are kept for the next run, errors are dropped.

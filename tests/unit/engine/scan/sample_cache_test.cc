@@ -85,45 +85,28 @@ TEST_F(SampleCacheTest, ADirectoryThatCannotBeMadeIsAnError) {
   EXPECT_THROW(SampleCache(directory_ / "file").keep("key", index()), Error);
 }
 
-/// Says what it is told to of its chunks.
-class Stateful : public MemoryObjects {
- public:
-  std::optional<std::uint64_t> state(const std::string& prefix) override {
-    return prefix == "t" ? number : std::nullopt;
-  }
-  std::optional<std::uint64_t> number = 4;
-};
-
 TEST(SampleKey, SaysWhatSamplesDependOn) {
-  const auto held = std::make_shared<Stateful>();
-  Stateful& store = *held;
+  const auto store = std::make_shared<MemoryObjects>();
   MemoryData data;
-  data.store = held;
+  data.store = store;
   const auto dataset =
       data.add("t", "<f4", {"time"}, {4}, std::vector<float>{1, 2, 3, 4}).dataset();
-  auto key = [&](const std::string& rest, const std::string& snapshot = "1") {
+  const Json versions = {{"t", "4"}};
+  auto key = [&](const std::string& rest, const std::string& snapshot, const Json& of) {
     return sample_key(
-        store, snapshot,
-        *View::parse(dataset, R"({"missing": {"nan": "skip"}, )" + rest + "}", "v", "test"));
+        *store, snapshot,
+        *View::parse(dataset, R"({"missing": {"nan": "skip"}, )" + rest + "}", "v", "test"), of);
   };
-  const std::string plain = key(R"("window": {"time": 1})");
+  const std::string plain = key(R"("window": {"time": 1})", "1", versions);
   EXPECT_EQ(
       plain,
-      key(R"("name": "w", "window": {"time": 1}, "batch": 3, "dtype": "float64", "epochs": 9)"));
-  EXPECT_NE(plain, key(R"("window": {"time": 2})"));
-  EXPECT_NE(plain, key(R"("window": {"time": 1}, "select": {"time": {"from": "#1"}})"));
-  EXPECT_NE(plain, key(R"("window": {"time": 1})", "2"));
-  store.number = 5;
-  EXPECT_NE(plain, key(R"("window": {"time": 1})"));
-  store.number.reset();  // it cannot tell
-  EXPECT_NE(plain, key(R"("window": {"time": 1})"));
-  MemoryObjects first;  // the variable is of another store, whose state counts
-  const auto view =
-      View::parse(dataset, R"({"missing": {"nan": "skip"}, "window": {"time": 1}})", "v", "test");
-  store.number = 6;
-  const std::string of_other = sample_key(first, "1", *view);
-  store.number = 7;
-  EXPECT_NE(sample_key(first, "1", *view), of_other);
+      key(R"("name": "w", "window": {"time": 1}, "batch": 3, "dtype": "float64", "epochs": 9)", "1",
+          versions));
+  EXPECT_NE(plain, key(R"("window": {"time": 2})", "1", versions));
+  EXPECT_NE(plain,
+            key(R"("window": {"time": 1}, "select": {"time": {"from": "#1"}})", "1", versions));
+  EXPECT_NE(plain, key(R"("window": {"time": 1})", "2", versions));
+  EXPECT_NE(plain, key(R"("window": {"time": 1})", "1", {{"t", "5"}}));
 }
 
 }  // namespace sample_cache_test

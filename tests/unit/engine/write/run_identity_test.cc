@@ -36,6 +36,33 @@ TEST_F(RunIdentityTest, TheFirstClaimCounts) {
   }
 }
 
+TEST_F(RunIdentityTest, AnotherVersionOfTheSourceIsNamedByItsArrays) {
+  const Json begun = {{"command", "rechunk"}, {"id", "1"}, {"source", {{"t", "1"}, {"u", "1"}}}};
+  Json now = begun;
+  now["source"]["u"] = "2";
+  now["id"] = "2";
+  claim_output(*output_, begun);
+  try {
+    claim_output(*output_, now);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::stale);
+    EXPECT_EQ(
+        error.why(),
+        "the store has changed since the run began: objects of 'u' are of another version, "
+        "and the output would mix both; remove the output to begin anew, or name a new place");
+  }
+  // What the command line says comes first.
+  now["command"] = "export";
+  try {
+    claim_output(*output_, now);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(error.why().find("\"command\" differs"), std::string::npos) << error.why();
+  }
+}
+
 TEST_F(RunIdentityTest, OfTwoThatBeginAtOnceTheOutputIsOfTheOneThatClaimedIt) {
   for (int round = 0; round < 50; ++round) {
     std::filesystem::remove_all(path_);
