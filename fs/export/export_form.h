@@ -3,8 +3,7 @@
 // hold.
 //
 //   zarr               one array per tensor, (samples in the epoch's order, ...), a chunk per
-//   batch,
-//                      in shards of several batches; coordinates along sample; view.json
+//                      batch, in shards of several batches; coordinates along sample; view.json
 //   webdataset         tar archives; per sample SSSSSSSSS.TENSOR.npy and SSSSSSSSS.json
 //   mds                shards of MosaicML Streaming with ndarray columns, and index.json
 //   npz, safetensors   one file per batch, as a mount has it

@@ -5,8 +5,8 @@
 //   safetensors  one file, all tensors, data on a page boundary
 //   npz          one uncompressed zip of .npy members, as numpy.savez writes
 //   png          one picture of what the batch looks like; its tensors are in a second file, which
-//   nobody opens raw          one file per tensor, nothing but its bytes: the chunks of
-//   batch-….zarr/
+//                nobody opens
+//   raw          one file per tensor, nothing but its bytes: the chunks of batch-….zarr/
 
 #include "engine/pipeline/batch_format.h"
 

@@ -13,11 +13,10 @@
 //   reader                                             server
 //   Hello      which view, what it can map    ->
 //                                             <-       Welcome   how many batches; with it, in a
-//                                             descriptor,
-//                                                                the view's texts
+//                                                                descriptor, the view's texts
 //   Start      a stream of batches, in order  ->
 //                                             <-       Batch ... as many ahead as the stream's
-//                                             depth says
+//                                                                depth says
 //   Release    leases it is done with         ->
 //   Want       it waits, holding all it got   ->
 //                                             <-       End       of the stream
@@ -25,10 +24,12 @@
 //                                             <-       Batch, or Failed
 //                                             <-       Refused   and then the connection ends
 //
-//   any process of the user, with or without Hello
-//   State      which text                     ->
-//                                             <-       StateText; with it, in a descriptor, the
-//                                             text
+//   any process of the user                            server
+//   State      which text; also without Hello ->
+//                                             <-       StateText with it, in a descriptor, the text
+//   Refresh    in place of Hello              ->
+//                                             <-       Refreshed or Refused; then the connection
+//                                                                ends
 //
 // A Batch is leased: its memory stays as it is until the reader releases the lease or its
 // connection ends, which a reader's death does too. A batch that cannot be made is Failed, in its
@@ -53,12 +54,11 @@
 //
 //   reader                                             server
 //                                             <-       Setup     areas, tables; with it the
-//                                             descriptors of its bytes, of
+//                                                                descriptors of its bytes, of
 //                                                                staging memory, which the reader
-//                                                                maps read-only, and of
-//                                                              the socket
+//                                                                maps read-only, and of the socket
 //                                             <-       Program ... on that socket; with each a
-//                                             descriptor of its bytes
+//                                                                descriptor of its bytes
 //   Ended      in the order of programs       ->
 //
 // A Batch in MemoryKind::own comes when the last of its programs has ended well; its memory's id is
@@ -113,9 +113,9 @@ enum class MessageType : std::uint16_t {
   start = 2,
   get = 3,
   release = 4,
-  want = 5,     // of the reader
-  state = 6,    // of who watches
-  refresh = 7,  // in place of Hello, of who wants the store to be read again
+  want = 5,     // sent by readers, as those above
+  state = 6,    // sent by monitoring clients
+  refresh = 7,  // sent in place of Hello, to have the store read again
   welcome = 64,
   batch = 65,
   end = 66,

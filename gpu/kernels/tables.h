@@ -30,8 +30,7 @@ enum Status : std::uint32_t {
 ///   1…    a position in the stream's literals;
 ///   00…   a match: the distance back in the output;
 ///   01…   a match whose distance is one of the three repeated offsets at the start of the
-///   Zstandard
-///         block, less a few (repeat.cuh).
+///         Zstandard block, less a few (repeat.cuh).
 struct Run {
   std::uint32_t start = 0;
   std::uint32_t from = 0;

@@ -2,9 +2,9 @@
 // What the kernel has to do to put batches of a view together: a Conversion for each variable in
 // each tensor, worked out once, and the boxes of each batch.
 //
-//   const AssemblyTables tables(view);              // throws not_supported where the CPU has to do
-//   it GatherPlan plan(tables); plan.add(…);                                    // a part of a
-//   chunk
+//   const AssemblyTables tables(view);  // throws not_supported where the CPU has to do it
+//   GatherPlan plan;
+//   plan.add(...);                      // a part of a chunk
 
 #include <cstddef>
 #include <cstdint>

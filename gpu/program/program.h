@@ -5,10 +5,12 @@
 // runs it:
 //
 //   staging     host memory with stored bytes, shared by both
-//   source      stored bytes on the device          planes, literals, runs, run index: what
-//   decoding needs beside target      decoded chunks, kept for later programs (ChunkArena says
-//   where) constants   numbers of the view, copied once     batch: the slots that batches are
-//   delivered in
+//   source      stored bytes on the device
+//   planes, literals, runs, run_index
+//               what decoding needs beside
+//   target      decoded chunks, kept for later programs (ChunkArena says where)
+//   constants   numbers of the view, copied once
+//   batch       the slots that batches are delivered in
 //
 // Programs run in the order of their numbers, `lanes` at a time. What one needs of earlier ones it
 // says itself. Whoever runs a program that another process made calls check_program() first: after

@@ -5,10 +5,12 @@
 // the same areas and tells when they have ended.
 //
 //   ProgramSource source(view, tables, sequence, options, executor, counters);
-//   const auto batch = source.begin(0, slot, tensors);   // one thread, in order; waits for room in
-//   staging while (auto program = source.next()) …               // another: programs by number, as
-//   soon as they are complete source.ended(number, statuses);                      // another: in
-//   order
+//   // One thread, in order. Waits for room in staging memory.
+//   source.begin(place, slot, tensors);
+//   // Another thread: programs by number, as soon as they are complete.
+//   while (std::shared_ptr<const Program> program = source.next()) { ... }
+//   // Another thread, in order: what a program came to.
+//   source.ended(number, statuses);
 //
 // The trace tells of each program how long its stored bytes were read (fetch) and how long it took
 // from when it was given out until it had ended (decode: copy, decoding, and its share of putting

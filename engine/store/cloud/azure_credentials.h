@@ -24,9 +24,9 @@ struct AzurePlace {
 };
 
 /// `url` is one of
-///   az://CONTAINER/PREFIX                                  the account from environment or
-///   settings az://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
-///   abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX   (also abfss)
+///   az://CONTAINER/PREFIX        (the account comes from the environment or the settings)
+///   az://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
+///   abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX        (also abfss)
 /// and may end with a shared access signature ("?sv=…&sig=…"). What gives a right, in this order:
 /// that signature; AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_ACCOUNT_KEY;
 /// AZURE_STORAGE_SAS_TOKEN; the settings. Throws invalid_argument; never repeats a secret.

@@ -2,8 +2,8 @@
 // batchfs's own settings for object stores: what neither an option nor the environment says.
 //
 //   {"s3":    {"endpoint": "https://…", "region": "…", "profile": "…", "requester_pays": true,
-//              "path_style": true, "access_key_id": "…", "secret_access_key": "…", "session_token":
-//              "…"},
+//              "path_style": true, "access_key_id": "…", "secret_access_key": "…",
+//              "session_token": "…"},
 //    "gcs":   {"endpoint": "https://…", "credentials_file": "…", "billing_project": "…"},
 //    "azure": {"endpoint": "https://…", "account": "…", "account_key": "…", "sas_token": "…",
 //              "connection_string": "…"}}
