@@ -261,7 +261,8 @@ class ReaderSlots final : public SlotStream {
   /// decoder failed, and interrupted when it leaves.
   Ended read(std::span<const std::byte> bytes) {
     const auto require = [](bool good) {
-      if (!good) throw Error(ErrorCode::corrupt, "the reader says nonsense about a program");
+      if (!good)
+        throw Error(ErrorCode::corrupt, "protocol error: the reader sent a malformed Ended");
     };
     EndedMessage message;
     require(bytes.size() >= sizeof message);
@@ -314,8 +315,8 @@ class ReaderSlots final : public SlotStream {
   std::condition_variable changed_;
   std::deque<std::uint32_t> free_slots_;
   std::map<std::uint64_t, Entry> entries_;  // planned and not given out, by place
-  std::deque<std::pair<std::uint64_t, std::uint64_t>>
-      started_;  // programs under way: number, chunks
+  /// Programs under way: number, chunks.
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> started_;
   std::uint64_t next_place_ = 0;
   std::string why_broken_;
   ErrorCode code_ = ErrorCode::interrupted;  // with why_broken_

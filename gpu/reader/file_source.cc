@@ -36,7 +36,7 @@ struct File {
 [[noreturn]] void fail(const std::string& path) {
   const int cause = errno;
   if (cause == ENOTCONN || cause == ECONNABORTED)
-    throw Lost{"the mount has no process behind it any more"};
+    throw Lost{"the mount's daemon has exited; run `batchfs umount --dead DIR`"};
   throw Error(cause == ENOENT || cause == ENOTDIR                     ? ErrorCode::not_found
               : cause == EACCES || cause == EPERM                     ? ErrorCode::access_denied
               : cause == EMFILE || cause == ENFILE || cause == ENOMEM ? ErrorCode::no_memory

@@ -124,7 +124,7 @@ void Reader::connect() {
     } catch (const Lost& lost) {
       why_files_ = lost.why;
       refusal = std::make_exception_ptr(
-          Error(ErrorCode::io, "batches cannot be had from there: " + lost.why, socket_));
+          Error(ErrorCode::io, "cannot read batches: " + lost.why, socket_));
     } catch (Error& error) {
       if (error.code() == ErrorCode::interrupted) throw;
       why_files_ = error.what();

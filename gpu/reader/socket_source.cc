@@ -395,7 +395,9 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
       stream = read_as<EndMessage>(bytes).stream;
       break;
     default:
-      throw Lost{"it says what no reader understands"};
+      throw Lost{"it sent a message of the unknown type " +
+                 std::to_string(static_cast<int>(read_as<Header>(bytes).type)) +
+                 "; reader and server versions differ"};
   }
   // Batches of an earlier stream, or of an interrupted request, are returned.
   if (request != 0) {

@@ -220,7 +220,7 @@ def test_a_full_disk_leaves_no_part(store, whole, tmp_path):
     (["statistics", "s.zarr", "--view", "v.json", "--out", "p", "-o", "stats.json"], "-o goes with --merge"),
     (["statistics", "s.zarr", "--merge", "p"], "--view is required"),
     (["check", "--merge", "p", "--tasks", 2], "--merge takes no --tasks"),
-    (["check", "s.zarr", "--out", "p", "--cache-dir", "c"], "--cache-dir goes without tasks"),
+    (["check", "s.zarr", "--out", "p", "--cache-dir", "c"], "--cache-dir cannot be combined with tasks"),
 ])
 def test_wrong_usage(words, why):
     done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=60)

@@ -283,7 +283,8 @@ void check(const VerifyCommandOptions& options, Output& output) {
   check_task_run(options.run, {{"STORE", options.store.store}});
   const bool has_cache = !options.store.config.cache_dir.empty();
   if (has_cache && (options.run.is_task() || options.run.merges()))
-    throw UsageError{"--cache-dir goes without tasks: check each machine's cache by itself"};
+    throw UsageError{
+        "--cache-dir cannot be combined with tasks: check each machine's cache by itself"};
   if (options.run.merges()) return merge_checks(options, output);
   Interruption interruption;
   VerifyCollector collector(kMaxListed);
@@ -294,7 +295,7 @@ void check(const VerifyCommandOptions& options, Output& output) {
   const std::optional<DecodedViews> opened = open(options);
   if (opened && opened->is_mixture) {
     if (has_cache)
-      throw UsageError{"--cache-dir goes without a mixture: check the cache by itself"};
+      throw UsageError{"--cache-dir cannot be combined with a mixture: check the cache by itself"};
     return check_mixture(options, *opened, asked, interruption, output);
   }
   const VerifyScan scan(options, opened ? &*opened : nullptr, first_of(opened));
