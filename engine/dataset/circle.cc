@@ -104,7 +104,7 @@ bool covers_circle(const NdArray& values, double period, const Positions& positi
   for (std::int64_t i = 1; i < n; ++i)
     longest = std::max(longest, upwards ? way(i - 1, i) : way(i, i - 1));
   const double closing = upwards ? way(n - 1, 0) : way(0, n - 1);
-  // Where 0 and 360 are both stored, rounding may make a whole circle of no way at all.
+  // Where 0 and 360 are both stored, rounding can turn a distance of 0 into a full period.
   return closing <= 1.5 * longest + tolerance || closing >= period - tolerance;
 }
 

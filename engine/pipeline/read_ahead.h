@@ -1,11 +1,11 @@
 #pragma once
 // Read-ahead: work done before readers ask.
 //
-// A stream is a reader's way through a view (prefetcher.h). When a stream opens a batch, the
-// the prefetched batches are expected: assembled and filled. Later batches may join
-// chunks on their way, where batches share chunks that memory cannot hold. The chunks of those
-// behind them are only announced to the cache (look_ahead.h). All of it is a guess. It takes only
-// memory that nobody waits for, and its errors are left to the reader that needs the batch.
+// A stream is a reader's way through a view (prefetcher.h). When it opens a batch, the batches that
+// the prefetch reaches are expected: assembled and filled. Later batches may join chunks that are
+// being fetched or decoded, where batches share chunks that memory cannot hold. The chunks of
+// batches after them are only announced to the cache (look_ahead.h). All of it is a guess: it takes
+// only memory that nobody waits for, and its errors are left to the reader that needs the batch.
 
 #include <atomic>
 #include <cstdint>

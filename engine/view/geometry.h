@@ -34,8 +34,8 @@ struct WindowGrid {
   /// Numbers of starts, ascending. Null: first, first + 1, ...
   using Starts = std::shared_ptr<const std::vector<std::int64_t>>;
 
-  std::vector<std::int64_t> first, counts,
-      strides;                       // per window dimension: number of the first start, how many
+  /// Per window dimension: the number of the first start, how many there are, and their stride.
+  std::vector<std::int64_t> first, counts, strides;
   std::vector<Starts> allowed = {};  // per window dimension, where a restriction left some out
 
   const std::vector<std::int64_t>* restricted(std::size_t w) const {
@@ -61,8 +61,8 @@ struct AxisPlacement {
   /// Array indices of the view's positions; kNone, of another source: padding, unless no sample
   /// has it.
   Positions selected = Positions::range(0, 0);
-  /// Of a concatenated dimension: `selected` is of one part, and what it lacks is padding where
-  /// this has kNone; elsewhere it is of another placement.
+  /// For a concatenated dimension, `selected` covers one part. kNone here means padding; other gaps
+  /// belong to another placement.
   std::optional<Positions> padded = {};
   int window = -1;        // number of the window dimension; -1: the whole selection
   std::int64_t size = 1;  // window length
@@ -157,8 +157,8 @@ class PlanBuilder {
 
   const std::vector<const Variable*>& variables_;
   std::vector<Group> groups_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>
-      by_chunk_;                        // hash of (variable, chunk)
+  /// By a hash of (variable, chunk).
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_chunk_;
   std::vector<std::vector<Run>> runs_;  // per dimension, reused
   std::vector<Repeat> repeats_;         // distinct
   std::vector<Padding> paddings_;

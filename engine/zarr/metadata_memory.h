@@ -11,7 +11,7 @@
 
 namespace batchfs {
 
-/// Of one thread at a time.
+/// Not thread-safe.
 class MetadataMemory {
  public:
   explicit MetadataMemory(std::uint64_t limit) : limit_(limit) {}

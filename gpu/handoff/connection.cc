@@ -101,7 +101,7 @@ bool Connection::readable() {
       if ((message.msg_flags & MSG_TRUNC) != 0)
         throw Error(ErrorCode::invalid_argument, "a message is too long");
       if (!handle({buffer, static_cast<std::size_t>(got)})) return false;
-    } catch (...) {  // what one reader brings about is no matter of the others
+    } catch (...) {  // a failing reader must not affect the others
       refuse(error_of(std::current_exception()));
       return false;
     }

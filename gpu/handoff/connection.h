@@ -63,7 +63,7 @@ class Connection {
 
   int socket() const { return socket_; }
   bool greeted() const { return view_ != nullptr; }
-  /// It has said what it is for.
+  /// Hello or Refresh was received.
   bool has_purpose() const { return greeted() || refreshing_; }
 
   /// Each returns false when the connection is over.

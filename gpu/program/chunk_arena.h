@@ -74,7 +74,7 @@ class ChunkArena {
   /// Program `number` reads it.
   void add_reader(DecodedChunk& chunk, std::uint64_t number) const;
 
-  /// A use by a coming batch, told in order; and that the batch is being planned.
+  /// Announces / withdraws a future use. Batches must be announced in order.
   void add_use(const Key& key, std::uint64_t batch);
   void remove_use(const Key& key, std::uint64_t batch);
 

@@ -145,10 +145,11 @@ BATCHFS_API int batchfs_batch_samples(const batchfs_batch* batch, const int64_t*
  * from 0) begins. ENOTSUP for strings. */
 BATCHFS_API int batchfs_batch_label(const batchfs_batch* batch, int64_t sample, const char* dim,
                                     batchfs_label* label);
-/* Gives the batch back; from any thread, once. What read it on a GPU has ended. */
+/* Releases the batch. Call once, from any thread. Precondition: GPU work that reads it has
+ * completed. */
 BATCHFS_API void batchfs_release(batchfs_batch* batch);
-/* The same, after what `stream` (a cudaStream_t; NULL: the default one) has to do now. Does not
- * wait for it. */
+/* Releases the batch after the work now queued on `stream` (a cudaStream_t; NULL: the default one).
+ * Does not block. */
 BATCHFS_API void batchfs_release_after(batchfs_batch* batch, void* stream);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 #pragma once
-// Batches from the hand-off's socket, modes host, daemon and reader. See gpu/handoff/protocol.h.
+// Batches from the hand-off's socket, modes shm, server and client. See gpu/handoff/protocol.h.
 
 #include <atomic>
 #include <deque>

@@ -72,7 +72,7 @@ struct OpenedStore {
 };
 OpenedStore open_zarr(const StoreOptions& options);
 
-/// What is left of an open file. Throws as read_text_file; `where` names it in errors.
+/// Reads an open file from its position to the end. Throws as read_text_file; `where` names it in errors.
 std::string read_text(std::FILE* file, const std::string& where);
 
 /// A text file that the user named. Throws not_found, access_denied, io; invalid_argument past 16

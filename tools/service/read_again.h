@@ -22,7 +22,7 @@ std::shared_ptr<Generation> read_again(const Generation& now, const GenerationOp
 std::string describe_changes(const Generation& before, const Generation* after,
                              const std::string& fixed = "");
 
-/// Stores of generations, until nobody uses them. Of one thread at a time.
+/// Stores of generations, until nobody uses them. Not thread-safe.
 class LeavingStores {
  public:
   explicit LeavingStores(Engine& engine) : engine_(engine) {}

@@ -38,10 +38,10 @@ std::string snapshot_key(const ObjectId& id);
 std::string manifest_key(const ObjectId& id);
 std::string chunk_key(const ObjectId& id);
 
-/// What a manifest or snapshot names and is not there: `what` it is.
+/// Error for a referenced object that does not exist; `what` names its kind.
 Error removed(const std::string& what);
 
-/// Of one thread at a time.
+/// Not thread-safe.
 class Repository {
  public:
   /// nullptr where there is none. Reads what `options` need and `signs` lack, in one round trip.

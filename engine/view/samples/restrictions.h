@@ -17,7 +17,7 @@
 
 namespace batchfs {
 
-/// What of a view decides which of its windows are samples. All of it is the view's.
+/// The fields of a view that restrictions read. Non-owning.
 struct RestrictedView {
   const Dataset& dataset;
   const SampleSpec& spec;

@@ -14,7 +14,7 @@ _CELL = 'style="text-align:left;vertical-align:top;padding:0.1em 0.6em"'
 
 
 def page_of(title: str, values: dict[str, Any]) -> str:
-    """A table of what is single; below it what is more, to be unfolded."""
+    """Scalars as a table, nested values below it as collapsible sections."""
     return f"<div><strong>{_text(title)}</strong>{_of(values, 0, unfolded=True)}</div>"
 
 

@@ -22,7 +22,7 @@ class ReadAheadTest : public testing::Test {
   Parts parts_;
 };
 
-TEST_F(ReadAheadTest, MakesTheBatchesOfTheWindow) {
+TEST_F(ReadAheadTest, MakesTheBatchesOfThePrefetch) {
   open(0);
   EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 2; }));
   EXPECT_FALSE(is_made(0)) << "its reader opens it";
@@ -31,12 +31,12 @@ TEST_F(ReadAheadTest, MakesTheBatchesOfTheWindow) {
 }
 
 TEST_F(ReadAheadTest, AGuessThatComesLateMakesNothingThatTheReaderHasPassed) {
-  // A worker that was held up after it had asked for the window.
+  // A worker that was held up after it had asked which batches are due.
   parts_.read_ahead.learn(parts_.request(0), false);
-  const auto window = parts_.prefetcher.due(parts_.request(0), 96, 1 << 20);
-  ASSERT_EQ(window.size(), 2u);
+  const auto due = parts_.prefetcher.due(parts_.request(0), 96, 1 << 20);
+  ASSERT_EQ(due.size(), 2u);
   for (std::int64_t b = 1; b < 9; ++b) parts_.read_ahead.learn(parts_.request(b), false);
-  for (const BatchRequest& late : window) EXPECT_FALSE(parts_.prefetcher.is_ahead(late));
+  for (const BatchRequest& late : due) EXPECT_FALSE(parts_.prefetcher.is_ahead(late));
   const std::uint64_t before = parts_.counters.batches_prefetched;
   parts_.read_ahead.make_next(parts_.request(0));
   EXPECT_TRUE(eventually([&] { return parts_.counters.batches_prefetched > before; }));
@@ -117,7 +117,7 @@ TEST_F(ReadAheadTest, TakesNoMemoryThatReadersQueueFor) {
                      .granted = [](Budget::Reservation, const std::exception_ptr&) {}});
   open(0);
   EXPECT_TRUE(eventually([&] { return parts_.prefetcher.streams().at(0).prefetch == 1; }))
-      << "pressure shrinks the window";
+      << "pressure shrinks the prefetch";
   EXPECT_TRUE(eventually([&] { return !is_made(1) && !is_made(2); }));
   EXPECT_EQ(parts_.counters.batches_prefetched, 0u);
 }

@@ -7,7 +7,6 @@
 
 namespace batchfs {
 namespace stream_statistics_test {
-namespace readers_test {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 const RawTestFormat kRaw;
@@ -86,6 +85,5 @@ TEST_F(StreamStatisticsTest, ForgetsWhoCameLongestAgo) {
   EXPECT_EQ(statistics_.waits().count(), 300u);
 }
 
-}  // namespace readers_test
 }  // namespace stream_statistics_test
 }  // namespace batchfs
