@@ -124,8 +124,8 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::deque<std::pair<std::byte*, std::size_t>>
-      free_;  // oldest first; at most most_ / kPooled of them
+  /// The oldest first; at most most_ / kPooled of them.
+  std::deque<std::pair<std::byte*, std::size_t>> free_;
   std::size_t kept_ = 0, most_ = kMinPooled;
   const bool host_takes_ = host_takes_huge_pages();
   std::size_t unmapped_ = 0;  // lately, and not mapped again

@@ -54,9 +54,8 @@ class Builder {
   bool number_integer(Json::number_integer_t value) { return add(value); }
   bool number_unsigned(Json::number_unsigned_t value) { return add(value); }
   bool number_float(Json::number_float_t value, const std::string&) { return add(value); }
-  bool string(const std::string& value) {
-    return add(value);
-  }                                               // copied: the parser's buffer has room to spare
+  /// Copies: the parser's buffer has room to spare.
+  bool string(const std::string& value) { return add(value); }
   bool binary(Json::binary_t&) { return false; }  // not in texts
   bool key(const std::string& name) {
     key_ = name;

@@ -14,8 +14,8 @@ namespace batchfs {
 /// What one pass over a text finds. Of a text that is not valid JSON it is an upper bound of what a
 /// parser sees before it finds the error.
 struct JsonShape {
-  std::vector<std::uint32_t>
-      sizes;                 // values of each object and list, in the order in which they open
+  /// Values of each object and list, in the order in which they open.
+  std::vector<std::uint32_t> sizes;
   std::uint64_t memory = 0;  // bytes: the parsed document and what parsing takes meanwhile
 };
 

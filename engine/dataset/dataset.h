@@ -44,10 +44,10 @@ struct Variable {
   std::string name;  // in its group
   std::shared_ptr<const ArrayMetadata> metadata;
   std::shared_ptr<const Array> array;  // null when values cannot be read: `unsupported` says why
-  std::shared_ptr<const StringArray>
-      strings;  // in place of `array`, where the elements are strings of any length
-  std::shared_ptr<const ArrayAxis>
-      axis;  // in place of `array`, where the values follow from the metadata of an image
+  /// In place of `array`, where the elements are strings of any length.
+  std::shared_ptr<const StringArray> strings;
+  /// In place of `array`, where the values follow from the metadata of an image.
+  std::shared_ptr<const ArrayAxis> axis;
   std::string unsupported;
   std::vector<std::string> dims;  // one per dimension of `shape`
   Dims shape;                     // the array's, less a joined character dimension; of another

@@ -59,8 +59,8 @@ class MemoryFile {
   std::uint64_t size_ = 0, mapped_ = 0;
   std::byte* data_ = nullptr;
   bool memfd_ = false, sealed_ = false;
-  std::shared_ptr<std::atomic<std::uint64_t>>
-      counted_;  // where its memory counts; MemoryFiles::mapped_by_others()
+  /// The counter that its memory is in; see MemoryFiles::mapped_by_others().
+  std::shared_ptr<std::atomic<std::uint64_t>> counted_;
 };
 
 /// Makes memory files. Thread-safe.

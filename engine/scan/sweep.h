@@ -75,8 +75,8 @@ class Sweep {
  private:
   struct Dim {
     std::vector<std::int64_t> indices;  // distinct, ascending
-    std::vector<std::int64_t>
-        cuts;  // where in `indices` each touched chunk begins, and their number
+    /// The begin of each touched chunk in `indices`, and the number of indices.
+    std::vector<std::int64_t> cuts;
     std::int64_t chunks() const { return static_cast<std::int64_t>(cuts.size()) - 1; }
   };
 

@@ -25,8 +25,8 @@ class ObjectVersions {
  public:
   struct Options {
     std::uint64_t memory = 64 << 20;  // bytes of the table, at most
-    std::function<void(const std::string&)>
-        warn;                             // called once, when there is no room; may be empty
+    /// Called once, when there is no room; may be empty.
+    std::function<void(const std::string&)> warn;
     std::shared_ptr<VersionTable> table;  // of a session; null: one of its own
     std::uint64_t space = 0;              // tells users of one table apart
   };

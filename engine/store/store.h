@@ -87,8 +87,8 @@ class Store {
   struct VersionedRead {
     std::optional<Buffer> bytes;  // nullopt: missing, or unchanged
     bool unchanged = false;       // the object still is the version that the caller knows
-    std::string
-        version;  // what changes when the object does (an ETag); empty: the store cannot tell
+    /// Changes when the object does (an ETag); empty: the store does not report one.
+    std::string version;
     std::optional<std::uint64_t> object_size;  // where the answer told
     std::optional<std::int64_t> modified;      // seconds since 1970, where the answer told
   };

@@ -26,8 +26,8 @@ struct TensorSpec {
   std::shared_ptr<const std::vector<std::byte>> values;
   int stack_axis = -1;               // the axis that "stack" made, of dims
   std::vector<CoarsenStep> coarsen;  // of its dimensions, by their stored names
-  std::vector<std::string>
-      channels;  // what lies along it: "t2m", "temperature_500"; empty when there are too many
+  /// The entries along it: "t2m", "temperature_500"; empty when there are too many.
+  std::vector<std::string> channels;
 };
 
 /// One box of one chunk and where its elements go.

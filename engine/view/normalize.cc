@@ -106,8 +106,8 @@ class Lookup {
     std::size_t dim;  // of the array
     std::string name;
     std::int64_t stride;  // in entries
-    std::vector<std::int64_t>
-        positions;  // array index of each number in the statistics; -1: not in the array
+    /// Array index of each number in the statistics; -1: not in the array.
+    std::vector<std::int64_t> positions;
     const Positions* used;
   };
 

@@ -42,8 +42,8 @@ struct TensorLayout {
   /// In their place where the tensor is coarsened, one a variable: not yet in its parts.
   std::vector<VariablePlacement> coarsened;
   std::int64_t sample_bytes = 0;
-  std::vector<std::vector<std::string>>
-      joined;  // dimensions of each variable that went into the stack, slowest first
+  /// Dimensions of each variable that went into the stack, slowest first.
+  std::vector<std::vector<std::string>> joined;
 };
 
 /// With windows of these `sizes`, one per window dimension. Throws invalid_argument, naming the

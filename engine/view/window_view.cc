@@ -474,8 +474,8 @@ class WindowView final : public View {
   std::vector<std::string> part_warnings_;
   bool samples_known_ = false;
   std::shared_ptr<const SampleIndex> index_;  // null: every window is a sample
-  std::shared_ptr<const SampleIndex>
-      allowed_;  // by joint restrictions, of the grid; null: every window
+  /// The windows that joint restrictions allow; null: every window.
+  std::shared_ptr<const SampleIndex> allowed_;
   std::vector<VariablePlacement> checked_;  // whose missing values count, where not all do
   std::shared_ptr<const SourceChunks> by_;  // null: groups are of the first source's chunks
   ChunkGroups groups_;

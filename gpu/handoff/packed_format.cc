@@ -15,8 +15,8 @@ class PackedFormat final : public BatchFormat {
     BatchLayout layout;
     const std::vector<Dims> shapes = view.shapes(batch);
     std::uint64_t end = 0;
-    std::vector<BatchLayout::Literal>
-        gaps;  // what an earlier batch left there is nobody's business
+    /// Zeros for the gaps: bytes of an earlier batch must not reach the reader.
+    std::vector<BatchLayout::Literal> gaps;
     for (std::size_t t = 0; t < shapes.size(); ++t) {
       const std::uint64_t offset = (end + kPage - 1) / kPage * kPage;
       if (offset > end) gaps.push_back({end, std::string(offset - end, '\0')});

@@ -49,8 +49,8 @@ class ReaderDelivery final : public Delivery {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::vector<Reading*> sessions_;
-  std::vector<std::unique_ptr<Reading>>
-      ending_;        // their end waits for threads, which the server must not
+  /// Ended by another thread: the end waits for threads, and the server must not.
+  std::vector<std::unique_ptr<Reading>> ending_;
   Statistics ended_;  // of sessions that are gone
   bool stopping_ = false;
   std::thread ender_;

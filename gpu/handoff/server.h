@@ -35,8 +35,8 @@ class HandoffServer {
  public:
   struct Options {
     std::vector<std::shared_ptr<const View>> views;
-    std::vector<Delivery*>
-        deliveries;  // in the order of preference; outlive the server, and are its alone
+    /// In the order of preference. They outlive the server; nothing else uses them.
+    std::vector<Delivery*> deliveries;
     /// Named to a reader that asks for mode server on one of them.
     std::vector<UnsupportedGpu> unsupported_gpus{};
     Refresh refresh{};                 // what Refresh asks for; called in the server's thread

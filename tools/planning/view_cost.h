@@ -19,8 +19,8 @@ struct ViewCost {
   double used_bytes = 0;              // stored elements that go into the batch, each once (at most
                                       // this, where windows overlap in very many ways)
   double decoded_bytes = 0;           // of whole chunks: an upper bound
-  std::optional<double>
-      fetched_bytes;  // stored bytes of the chunks; nothing when none could be read
+  /// Stored bytes of the chunks; nullopt when none could be read.
+  std::optional<double> fetched_bytes;
   double decode_amplification() const { return used_bytes > 0 ? decoded_bytes / used_bytes : 1; }
   /// Against the same elements in chunks of which every element is used.
   std::optional<double> fetch_amplification() const;
@@ -31,8 +31,8 @@ struct ViewCost {
     bool all = false;  // the store has no chunk of it at all
   };
   std::vector<Absent> absent;
-  std::vector<std::string>
-      unreadable;  // errors, one a variable at most, of chunks that could not be read
+  /// Errors, one a variable at most, of chunks that could not be read.
+  std::vector<std::string> unreadable;
 
   std::int64_t view_chunks = 0;        // chunks that hold what the view selects
   double view_bytes = 0;               // decoded

@@ -31,8 +31,8 @@ class ChunkFetcher {
     std::int64_t chunk = 0;
     Box box;                               // chunk coordinates
     std::vector<ChunkConsumer> consumers;  // need parts of the box
-    std::shared_ptr<const KeptChunk>
-        stored;  // pieces kept from earlier reads, taken over. May be null
+    /// Pieces kept from earlier reads, taken over. May be null.
+    std::shared_ptr<const KeptChunk> stored;
     Budget::Reservation memory;
     bool in_pieces = false;
     std::uint64_t began = Trace::now();

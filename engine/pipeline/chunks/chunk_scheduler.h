@@ -103,8 +103,8 @@ class ChunkScheduler {
   int fetches_ = 0;  // under way: their completions use this
   std::condition_variable no_fetches_;
   int running_ = 0;  // tasks
-  std::deque<std::shared_ptr<ChunkTask>>
-      postponed_;  // for want of memory, until another task has run
+  /// Postponed for want of memory, until another task has run.
+  std::deque<std::shared_ptr<ChunkTask>> postponed_;
 };
 
 }  // namespace batchfs

@@ -22,8 +22,8 @@ class AwsCredentials {
   struct Options {
     std::string profile;  // named by an option
     std::string region;   // for the token service; may be empty
-    std::optional<AwsKeys>
-        keys;  // of batchfs's own settings: instead of all but an option's profile
+    /// From batchfs's own settings: they replace all but the profile of an option.
+    std::optional<AwsKeys> keys;
   };
   AwsCredentials(StoreEnvironment environment, AwsProfile profile, Options options);
 

@@ -8,8 +8,8 @@ namespace batchfs {
 struct BucketUrl {
   std::string scheme;
   std::string bucket;
-  std::string
-      prefix;  // no slash at either end; as typed: a key is not percent-encoded in such a URL
+  /// No slash at either end; as typed: a key is not percent-encoded in such a URL.
+  std::string prefix;
 };
 
 /// Throws invalid_argument when there is no bucket, or the prefix has a component "." or "..". The

@@ -457,8 +457,8 @@ class ObjectRequests::Impl {
   const RequestOptions options_;
   std::atomic<std::uint64_t> retries_{0}, hedges_{0}, hedges_won_{0}, failures_{0};
 
-  mutable std::mutex
-      mutex_;  // guards what follows; never held while calling out, but for a line of the log
+  /// Guards what follows; never held while calling out, but for a line of the log.
+  mutable std::mutex mutex_;
   std::condition_variable idle_;
   std::unordered_set<std::shared_ptr<Run>> runs_;
   LatencyQuantile latency_;

@@ -395,8 +395,8 @@ class HttpClient::Loop {
   HttpTransfer::Settings settings_;
   Counters counters_;
 
-  std::mutex
-      mutex_;  // guards what follows, up to the next blank line; never held while calling out
+  /// Guards what follows, up to the next blank line; never held while calling out.
+  std::mutex mutex_;
   std::vector<std::unique_ptr<HttpTransfer>> inbox_;
   std::vector<RequestId> cancelled_;
   RequestId last_id_ = 0;

@@ -436,7 +436,7 @@ class ZipStore final : public Store {
   std::vector<std::atomic<std::uint64_t>> data_offsets_;
   std::mutex state_mutex_;  // guards state_
   std::optional<std::uint64_t> state_;
-  /// Last: its callbacks, which end with it, use all of the above.
+  /// Last: its callbacks use all of the above, and end with it.
   const std::shared_ptr<Store> parent_;
 };
 

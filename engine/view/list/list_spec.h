@@ -41,8 +41,8 @@ struct ListSpec {
   bool nearest = false;  // labels need not be those of the coordinate
   std::vector<std::pair<std::string, std::string>> tolerance;  // by dimension; "": all others
   std::string tolerance_path;
-  std::vector<std::pair<std::string, std::string>>
-      labels;  // columns that become tensors, and their paths
+  /// Columns that become tensors, and their paths.
+  std::vector<std::pair<std::string, std::string>> labels;
   /// Once it was read, for copies of the view.
   std::shared_ptr<const SampleList> rows;
   std::shared_ptr<const RestrictedList> restricted;

@@ -41,8 +41,8 @@ class WeightedOrder {
   const Group group_;
 
   mutable std::mutex mutex_;  // guards the member below; no other lock is taken with it held
-  mutable std::vector<std::pair<std::int64_t, std::shared_ptr<const BlockOrder>>>
-      epochs_;  // the latest last
+  /// The latest epoch last.
+  mutable std::vector<std::pair<std::int64_t, std::shared_ptr<const BlockOrder>>> epochs_;
 };
 
 }  // namespace batchfs

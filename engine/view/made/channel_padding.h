@@ -42,8 +42,8 @@ class ChannelPadding {
 
   VariablePlacement channel_;
   std::vector<std::string> dims_;
-  std::vector<std::pair<std::size_t, AxisPlacement>>
-      operands_;  // that may be padding, by dimension
+  /// The operands that may be padding, by dimension.
+  std::vector<std::pair<std::size_t, AxisPlacement>> operands_;
 };
 
 }  // namespace batchfs

@@ -34,8 +34,8 @@ class EpochOrder {
   const Sizes sizes_;
   const std::shared_ptr<const SampleIndex> kept_;
   std::unique_ptr<const HomeOrder> home_;  // null: without "home"
-  std::unique_ptr<const SkippingBlockOrder>
-      skipping_;  // null: no block order of groups that differ
+  /// Null: no block order of groups that differ.
+  std::unique_ptr<const SkippingBlockOrder> skipping_;
 };
 
 }  // namespace batchfs

@@ -62,8 +62,8 @@ class HomeOrder {
   std::vector<std::int64_t> whole_, ends_before_;
 
   mutable std::mutex mutex_;  // guards the member below; no other lock is taken with it held
-  mutable std::vector<std::pair<std::int64_t, std::vector<std::shared_ptr<const Lane>>>>
-      passes_;  // the latest last
+  /// The latest epoch last.
+  mutable std::vector<std::pair<std::int64_t, std::vector<std::shared_ptr<const Lane>>>> passes_;
 };
 
 }  // namespace batchfs

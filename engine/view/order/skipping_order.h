@@ -56,8 +56,8 @@ class SkippingBlockOrder {
   const std::int64_t in_groups_;  // samples
 
   mutable std::mutex mutex_;  // of what follows
-  mutable std::vector<std::pair<std::int64_t, std::shared_ptr<const Counts>>>
-      epochs_;  // the latest last
+  /// The latest epoch last.
+  mutable std::vector<std::pair<std::int64_t, std::shared_ptr<const Counts>>> epochs_;
 };
 
 }  // namespace batchfs

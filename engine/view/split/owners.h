@@ -13,8 +13,8 @@ struct SplitOwners {
   static constexpr std::uint8_t kNone = 255;
 
   std::vector<std::int64_t> shape;  // cells along each axis
-  std::vector<std::uint8_t>
-      parts;  // of each cell, C order: number of its part; with folds its fold
+  /// The number of each cell's part, or with folds of its fold, in C order.
+  std::vector<std::uint8_t> parts;
 };
 
 /// Throws invalid_argument for regions of two parts that overlap, for a part that gets no block,

@@ -31,8 +31,8 @@ TEST(V2Type, EveryTypestr) {
     Kind kind;
     std::uint32_t itemsize;
     bool big_endian;
-    const char*
-        name;  // str(np.dtype(typestr)) where that is what the type is called, else native .str
+    /// str(np.dtype(typestr)) where that is what the type is called, else native .str.
+    const char* name;
     const char* descr;  // repr(np.dtype(typestr).newbyteorder("=").str)
   };
   const Case cases[] = {
