@@ -195,7 +195,7 @@ DataType View::type_of(const TensorDefinition& tensor,
     makes = makes || each.made;
     if (first == nullptr && !each.made) first = each.variable;
   }
-  if (first == nullptr) return spec_.dtype.value_or(float32());
+  if (first == nullptr) return spec_.dtype.value_or(spec_.as_decoded ? float64() : float32());
   const auto type_in = [&](const Variable& variable) {
     const DataType type = result_type(variable);
     if (tensor.coarsen.empty() || type.is_float()) return type;
