@@ -180,6 +180,9 @@ bool decode_time(const Json& attributes, CfDecoding& cf, Times times) {
                             calendar.empty() ? "standard" : calendar,
                             held ? "outside of what datetime64[ns] holds (1677 to 2262)"
                                  : "which datetime64 cannot hold");
+    else
+      cf.note = fmt::format("times in units '{}', calendar '{}', which are not understood", units,
+                            calendar.empty() ? "standard" : calendar);
     cf.counts_from = reference;
     return false;
   }

@@ -29,9 +29,65 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
+std::size_t digits_of(std::string_view text) {
+  return std::min(text.find_first_not_of("0123456789"), text.size());
+}
+
+/// One or two digits; -1 for anything else.
+std::int64_t take_short(std::string_view& text) {
+  return digits_of(text) > 2 ? -1 : take_number(text).value_or(-1);
+}
+
 void skip_spaces(std::string_view& text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
     text.remove_prefix(1);
+}
+
+/// "2000-01-31", "2000/01/31", "20000131", or without day and month; of the calendar.
+std::optional<Date> take_date(std::string_view& text, Calendar calendar) {
+  Date date{0, 1, 1};
+  const std::size_t digits = digits_of(text);
+  const auto year = take_number(text, true);
+  if (!year) return std::nullopt;
+  date.year = *year;
+  std::int64_t month = 1, day = 1;
+  const char separator = digits == 4 && text.starts_with('/') ? '/' : '-';
+  if (digits == 8) {
+    date.year = *year / 10000;
+    month = *year / 100 % 100;
+    day = *year % 100;
+  } else if (take(text, separator)) {
+    month = take_short(text);
+    if (take(text, separator)) day = take_short(text);
+  }
+  if (date.year < -100000 || date.year > 100000 || month < 1 || month > 12 || day < 1 || day > 31)
+    return std::nullopt;
+  // As cftime has it: in these calendars the year 1 follows the year -1.
+  if (calendar == Calendar::standard || calendar == Calendar::julian) {
+    if (date.year == 0) return std::nullopt;
+    if (date.year < 0) ++date.year;
+  }
+  date.month = static_cast<int>(month);
+  date.day = static_cast<int>(day);
+  return is_date(calendar, date) ? std::optional(date) : std::nullopt;
+}
+
+/// "+5", "-06:00", "+0530" in minutes; nullopt for other texts.
+std::optional<std::int64_t> take_offset(std::string_view& text) {
+  const bool west = text.front() == '-';
+  text.remove_prefix(1);
+  const std::size_t digits = digits_of(text);
+  std::int64_t hours = take_number(text).value_or(-1), minutes = 0;
+  if (digits == 4) {
+    minutes = hours % 100;
+    hours /= 100;
+  } else if (digits > 2) {
+    return std::nullopt;
+  } else if (take(text, ':')) {
+    minutes = take_number(text).value_or(-1);
+  }
+  if (hours < 0 || hours > 24 || minutes < 0 || minutes > 59) return std::nullopt;
+  return (hours * 60 + minutes) * (west ? -1 : 1);
 }
 
 }  // namespace
@@ -62,6 +118,7 @@ std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
   for (const auto& [known, ns] : kShort)
     if (name == known) return ns;
   if (to_lower(unit) == "s") return kNanosecondsPerSecond;
+  if (to_lower(unit) == "ms") return 1'000'000;
   return std::nullopt;
 }
 
@@ -96,27 +153,18 @@ std::optional<TimeReference> parse_time_units(const std::string& units,
   std::string_view text(units);
   text.remove_prefix(since + 7);
   skip_spaces(text);
-  const auto year = take_number(text, true);
-  if (!year || *year < -100000 || *year > 100000) return std::nullopt;
-  std::int64_t month = 1, day = 1, hour = 0, minute = 0, second = 0, nanoseconds = 0, shift = 0;
-  if (take(text, '-')) {
-    const auto m = take_number(text);
-    if (!m || *m < 1 || *m > 12) return std::nullopt;
-    month = *m;
-    if (take(text, '-')) {
-      const auto d = take_number(text);
-      if (!d || *d < 1 || *d > 31) return std::nullopt;
-      day = *d;
-    }
-  }
+  const auto date = take_date(text, *known);
+  if (!date) return std::nullopt;
+  std::int64_t hour = 0, minute = 0, second = 0, nanoseconds = 0, shift = 0;
+  if (digits_of(text) > 0) return std::nullopt;
   if (!text.empty() && (text.front() == 'T' || text.front() == 't')) text.remove_prefix(1);
   skip_spaces(text);
   if (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front()))) {
-    hour = take_number(text).value_or(-1);
+    hour = take_short(text);
     if (take(text, ':')) {
-      minute = take_number(text).value_or(-1);
+      minute = take_short(text);
       if (take(text, ':')) {
-        second = take_number(text).value_or(-1);
+        second = take_short(text);
         if (take(text, '.')) {
           std::int64_t digit = kNanosecondsPerSecond / 10;
           for (; !text.empty() && std::isdigit(static_cast<unsigned char>(text.front()));
@@ -133,25 +181,15 @@ std::optional<TimeReference> parse_time_units(const std::string& units,
       to_lower(std::string(text)) == "gmt")
     text = {};
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) {
-    const bool west = text.front() == '-';
-    text.remove_prefix(1);
-    std::int64_t hours = take_number(text).value_or(-1), minutes = 0;
-    if (take(text, ':'))
-      minutes = take_number(text).value_or(-1);
-    else if (hours >= 100) {  // +0530
-      minutes = hours % 100;
-      hours /= 100;
-    }
-    if (hours < 0 || hours > 24 || minutes < 0 || minutes > 59) return std::nullopt;
-    shift = (hours * 60 + minutes) * 60 * (west ? -1 : 1);
+    const auto minutes = take_offset(text);
+    if (!minutes) return std::nullopt;
+    shift = *minutes * 60;
   }
   skip_spaces(text);
   if (!text.empty() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 ||
       second > 59)
     return std::nullopt;
-  const Date date{*year, static_cast<int>(month), static_cast<int>(day)};
-  if (!is_date(*known, date)) return std::nullopt;
-  const std::int64_t days = days_from_date(*known, date);
+  const std::int64_t days = days_from_date(*known, *date);
   return TimeReference{*step, days * 86400 + hour * 3600 + minute * 60 + second - shift,
                        nanoseconds, *known};
 }

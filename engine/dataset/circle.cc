@@ -23,17 +23,19 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> ch
   return std::find(choices.begin(), choices.end(), text) != choices.end();
 }
 
+double angle(const NdArray& values, std::int64_t i) {
+  return static_cast<double>(label_number(values, i));
+}
+
 /// Do the values, evenly spaced, fill the circle once?
 bool goes_round(const NdArray& values, double period) {
   const std::int64_t n = values.shape[0];
   if (n < 4) return false;
-  const double step =
-      (label_number(values, n - 1) - label_number(values, 0)) / static_cast<double>(n - 1);
+  const double step = (angle(values, n - 1) - angle(values, 0)) / static_cast<double>(n - 1);
   if (!(std::fabs(std::fabs(step) * static_cast<double>(n) - period) < 0.01 * std::fabs(step)))
     return false;
   for (std::int64_t i = 1; i < n; ++i)
-    if (!(std::fabs(label_number(values, i) - label_number(values, i - 1) - step) <
-          0.01 * std::fabs(step)))
+    if (!(std::fabs(angle(values, i) - angle(values, i - 1) - step) < 0.01 * std::fabs(step)))
       return false;
   return true;
 }
@@ -73,7 +75,7 @@ std::vector<std::int64_t> positions_on_circle(const NdArray& values, double peri
   };
   std::vector<Stop> stops;
   for (std::int64_t i = 0; i < values.shape[0]; ++i) {
-    double way = std::fmod(label_number(values, i) - from, period);
+    double way = std::fmod(angle(values, i) - from, period);
     if (way < 0) way += period;
     if (way >= period - tolerance) way = 0;
     if (way <= length + tolerance) stops.push_back({way, i});  // not NaN
@@ -93,9 +95,8 @@ bool covers_circle(const NdArray& values, double period, const Positions& positi
   const std::int64_t n = positions.size();
   if (n < 2) return false;
   const auto way = [&](std::int64_t from, std::int64_t to) {
-    return std::fmod(
-        label_number(values, positions[to]) - label_number(values, positions[from]) + 2 * period,
-        period);
+    return std::fmod(angle(values, positions[to]) - angle(values, positions[from]) + 2 * period,
+                     period);
   };
   const double tolerance = circle_rounding(values.type, period);
   // Downwards the ways are those in the other direction.

@@ -16,15 +16,26 @@ namespace {
 
 constexpr __int128 kSecond = kNanosecondsPerSecond;
 
-/// "6h", "30m", "1.5D": a number of a unit in nanoseconds; nullopt for anything else.
-std::optional<double> parse_duration(const std::string& text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, failed] = std::from_chars(text.data(), end, value);
+/// A number of a unit of time, "h" or "D", in others of `count` nanoseconds; nullopt for no unit.
+std::optional<LabelNumber> counts_of(LabelNumber number, std::string_view unit,
+                                     std::int64_t count) {
   DataType typed = make_type(Kind::timedelta, 8);
-  typed.unit = std::string(rest, end);
-  const auto unit = failed == std::errc() ? unit_nanoseconds(typed) : std::nullopt;
-  return unit ? std::optional(value * static_cast<double>(*unit)) : std::nullopt;
+  typed.unit = unit;
+  const std::optional<std::int64_t> nanoseconds = unit_nanoseconds(typed);
+  if (!nanoseconds) return std::nullopt;
+  if (is_whole(number))
+    return number * static_cast<LabelNumber>(*nanoseconds) / static_cast<LabelNumber>(count);
+  return static_cast<double>(number) *
+         (static_cast<double>(*nanoseconds) / static_cast<double>(count));
+}
+
+/// "6h", "30m", "1.5D": a number of a unit in nanoseconds; nullopt for anything else.
+std::optional<LabelNumber> parse_duration(const std::string& text) {
+  LabelNumber value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, failed] = read_label_number(text.data(), end, value);
+  if (failed != std::errc()) return std::nullopt;
+  return counts_of(value, {rest, static_cast<std::size_t>(end - rest)}, 1);
 }
 
 }  // namespace
@@ -111,27 +122,26 @@ IndexLookup::List IndexLookup::matching(Test&& test) const {
   return found;
 }
 
-/// What stands behind the number of a length of time, "6h" or "30m", in counts of the index.
-std::optional<double> IndexLookup::duration_unit(std::string_view unit) const {
-  DataType typed = make_type(Kind::timedelta, 8);
-  typed.unit = unit;
-  const std::optional<std::int64_t> nanoseconds = unit_nanoseconds(typed),
-                                    count = unit_nanoseconds(values().type);
-  if (values().type.kind != Kind::timedelta || !nanoseconds || !count) return std::nullopt;
-  return static_cast<double>(*nanoseconds) / static_cast<double>(*count);
+/// A length of time, "6h" or "30m", in counts of the index.
+std::optional<LabelNumber> IndexLookup::counted(LabelNumber number, std::string_view unit) const {
+  if (values().type.kind != Kind::timedelta) return std::nullopt;
+  const std::optional<std::int64_t> count = unit_nanoseconds(values().type);
+  return count ? counts_of(number, unit, *count) : std::nullopt;
 }
 
-double IndexLookup::parse_number(const std::string& text) const {
-  double value = 0;
+LabelNumber IndexLookup::parse_number(const std::string& text) const {
+  LabelNumber value = 0;
   const char* const end = text.data() + text.size();
-  const auto [rest, failed] = std::from_chars(text.data(), end, value);
+  const auto [rest, failed] = read_label_number(text.data(), end, value);
   if (failed == std::errc())
-    if (const auto unit =
-            duration_unit(std::string_view(rest, static_cast<std::size_t>(end - rest))))
-      return value * *unit;
+    if (const auto counts =
+            counted(value, std::string_view(rest, static_cast<std::size_t>(end - rest))))
+      return *counts;
   if (values().type.kind == Kind::timedelta && (failed != std::errc() || rest != end))
     throw error(ErrorCode::invalid_argument,
                 fmt::format("'{}' is no length of time; write 6h, 30m or 2D", text));
+  if (values().type.kind == Kind::boolean && (text == "true" || text == "false"))
+    return text == "true" ? 1 : 0;
   if (failed != std::errc() || rest != end) {
     const std::string& note = index().cf.note;  // why times are numbers
     throw error(ErrorCode::invalid_argument,
@@ -141,12 +151,8 @@ double IndexLookup::parse_number(const std::string& text) const {
   return value;
 }
 
-/// A float32 coordinate holds 0.1f, which is what a user means by 0.1.
-double IndexLookup::as_stored(double number) const {
-  const DataType& type = values().type;
-  if (!type.is_float() || type.itemsize == 8) return number;
-  return type.itemsize == 4 ? static_cast<double>(static_cast<float>(number))
-                            : static_cast<double>(static_cast<_Float16>(number));
+LabelNumber IndexLookup::parse_label(const std::string& text) const {
+  return as_stored(parse_number(text), values().type);
 }
 
 DateRange IndexLookup::date(const std::string& text) const {
@@ -173,13 +179,9 @@ IndexLookup::List IndexLookup::label(const std::string& text) const {
     for (std::int64_t i = 0; i < size_; ++i)
       if (label_text(v, i) == text) found.push_back(i);
   } else {
-    const double wanted = as_stored(parse_number(text));
-    std::int64_t whole = 0;  // compared exactly: doubles hold no more than 53 bits
-    const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), whole);
-    const bool is_whole = failed == std::errc() && rest == text.data() + text.size() &&
-                          v.type.itemsize == 8 && v.type.kind == Kind::signed_int;
+    const LabelNumber wanted = parse_label(text);
     for (std::int64_t i = 0; i < size_; ++i)
-      if (is_whole ? label_count(v, i) == whole : label_number(v, i) == wanted) found.push_back(i);
+      if (label_number(v, i) == wanted) found.push_back(i);
   }
   if (found.empty())
     throw error(ErrorCode::not_found, fmt::format("no '{}' in '{}', which {}{}", text, dim_,
@@ -197,18 +199,19 @@ std::string IndexLookup::shown(std::int64_t position) const {
                                             : label_text(index(), position);
 }
 
-std::function<double(std::int64_t)> IndexLookup::distance_from(const std::string& text) const {
+std::function<LabelNumber(std::int64_t)> IndexLookup::distance_from(const std::string& text) const {
   if (const auto axis = times()) {
     const __int128 wanted = date(text).first;
-    return [axis, wanted](std::int64_t i) {
+    return [axis, wanted](std::int64_t i) -> LabelNumber {
       const auto time = axis->nanoseconds(i);
-      return time ? std::fabs(static_cast<double>(*time - wanted)) : NAN;
+      return time ? std::fabs(static_cast<LabelNumber>(*time - wanted)) : NAN;
     };
   }
-  const double wanted = as_stored(parse_number(text));
-  const double period = this->period().value_or(0);
-  return [&v = values(), wanted, period](std::int64_t i) {
-    const double straight = std::fabs(label_number(v, i) - wanted);
+  const LabelNumber wanted = parse_label(text);
+  const LabelNumber period = this->period().value_or(0);
+  const bool whole = !values().type.is_float() && is_whole(wanted);
+  return [&v = values(), wanted, period, whole](std::int64_t i) {
+    const LabelNumber straight = label_distance(label_number(v, i), wanted, whole);
     return period > 0 ? std::fabs(std::remainder(straight, period)) : straight;
   };
 }
@@ -224,9 +227,9 @@ std::string IndexLookup::nearest_label(const std::string& text) const {
   }
   const auto distance = distance_from(text);
   std::int64_t nearest = -1;
-  double least = INFINITY;
+  LabelNumber least = INFINITY;
   for (std::int64_t i = 0; i < size_; ++i)
-    if (const double here = distance(i); here < least) {
+    if (const LabelNumber here = distance(i); here < least) {
       nearest = i;
       least = here;
     }
@@ -242,7 +245,7 @@ std::int64_t IndexLookup::nearest(const std::string& text,
     throw error(ErrorCode::invalid_argument,
                 fmt::format("'{}' holds text: \"nearest\" is for numbers and times", dim_));
   const auto axis = times();
-  double most = INFINITY;
+  LabelNumber most = INFINITY;
   if (tolerance && axis) {
     const auto duration = parse_duration(*tolerance);
     if (!duration)
@@ -260,7 +263,7 @@ std::int64_t IndexLookup::nearest(const std::string& text,
   // Of two as far away, also by rounding: the nearer one on the same side, else the larger one.
   const auto above = [&](std::int64_t i) {
     return axis ? *axis->nanoseconds(i) > date(text).first
-                : label_number(values(), i) > as_stored(parse_number(text));
+                : label_number(values(), i) > parse_label(text);
   };
   const auto wins = [&](std::int64_t a, std::int64_t b) {
     const bool larger = axis ? *axis->nanoseconds(a) > *axis->nanoseconds(b)
@@ -268,9 +271,9 @@ std::int64_t IndexLookup::nearest(const std::string& text,
     return above(a) && above(b) ? !larger : larger;
   };
   std::int64_t nearest = -1;
-  double least = INFINITY;
+  LabelNumber least = INFINITY;
   for (std::int64_t i = 0; i < size_; ++i) {
-    const double here = distance(i);
+    const LabelNumber here = distance(i);
     if (!(here < least || (here == least && nearest >= 0 && wins(i, nearest)))) continue;
     nearest = i;
     least = here;
@@ -323,7 +326,8 @@ Positions IndexLookup::circle_range(const SelectorPart& part) const {
             "'{}' is not cyclic: \"wrap\" is for longitudes and other angles in degrees, and for "
             "ranges of positions",
             dim_));
-  const double from = parse_number(*part.from), to = parse_number(*part.to);
+  const auto from = static_cast<double>(parse_number(*part.from)),
+             to = static_cast<double>(parse_number(*part.to));
   if (!(std::fabs(to - from) <= *circle))
     throw error(ErrorCode::invalid_argument,
                 fmt::format("{} to {} is more than once round; the ends differ by at most {}",
@@ -402,17 +406,17 @@ IndexLookup::List IndexLookup::range_of_texts(const SelectorPart& part) const {
 IndexLookup::List IndexLookup::range_of_numbers(const SelectorPart& part) const {
   const NdArray& v = values();
   List found;
-  double low = -INFINITY, high = INFINITY;
+  LabelNumber low = -INFINITY, high = INFINITY;
   // Open ends follow the stored order: "500:" on a descending coordinate goes down from 500.
   const bool descending = size_ > 1 && label_number(v, size_ - 1) < label_number(v, 0);
   if (part.from) (descending && !part.to ? high : low) = parse_number(*part.from);
   if (part.to) (descending && !part.from ? low : high) = parse_number(*part.to);
-  const double from = low, to = high;
+  const auto from = static_cast<double>(low), to = static_cast<double>(high);
   if (low > high) std::swap(low, high);
-  low = as_stored(low);
-  high = as_stored(high);
+  low = as_stored(low, v.type);
+  high = as_stored(high, v.type);
   for (std::int64_t i = 0; i < size_; ++i) {
-    const double number = label_number(v, i);
+    const LabelNumber number = label_number(v, i);
     if (number >= low && number <= high) found.push_back(i);
   }
   if (part.from && part.to) check_circle(part, from, to, descending, found.size());

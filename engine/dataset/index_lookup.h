@@ -54,13 +54,13 @@ class IndexLookup {
   std::int64_t position_number(const std::string& text) const;
   template <class Test>
   List matching(Test&& test) const;
-  std::optional<double> duration_unit(std::string_view unit) const;
-  double parse_number(const std::string& text) const;
-  double as_stored(double number) const;
+  std::optional<LabelNumber> counted(LabelNumber number, std::string_view unit) const;
+  LabelNumber parse_number(const std::string& text) const;
+  LabelNumber parse_label(const std::string& text) const;
   DateRange date(const std::string& text) const;
   std::string nearest_label(const std::string& text) const;
   /// How far away a label is from `text`; NaN for none.
-  std::function<double(std::int64_t)> distance_from(const std::string& text) const;
+  std::function<LabelNumber(std::int64_t)> distance_from(const std::string& text) const;
   std::optional<double> period() const;
   Positions some(List found) const;
   Positions positions_round(const SelectorPart& part) const;

@@ -14,13 +14,6 @@ namespace batchfs {
 
 namespace {
 
-template <class T>
-T element(const NdArray& values, std::int64_t i) {
-  T value;
-  std::memcpy(&value, values.data.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof value);
-  return value;
-}
-
 /// Two digits after a separator.
 bool take_two(std::string_view& text, std::string_view separators, int low, int high, int& out) {
   if (text.size() < 3 || separators.find(text[0]) == std::string_view::npos) return false;
@@ -163,11 +156,9 @@ std::optional<__int128> TimeAxis::nanoseconds(std::int64_t i) const {
   const __int128 origin =
       static_cast<__int128>(from.seconds) * kNanosecondsPerSecond + from.nanoseconds;
   if (values.type.is_integer() && values.type.itemsize == 8) {
-    if (values.type.kind == Kind::unsigned_int)
-      return origin + static_cast<__int128>(element<std::uint64_t>(values, i)) * from.step_ns;
-    const std::int64_t count = label_count(values, i);
-    if (count == INT64_MIN) return std::nullopt;
-    return origin + static_cast<__int128>(count) * from.step_ns;
+    if (values.type.kind == Kind::signed_int && label_count(values, i) == INT64_MIN)
+      return std::nullopt;
+    return origin + static_cast<__int128>(label_number(values, i)) * from.step_ns;
   }
   const long double time =
       static_cast<long double>(label_number(values, i)) * static_cast<long double>(from.step_ns);
@@ -179,53 +170,6 @@ std::optional<__int128> TimeAxis::nanoseconds(std::int64_t i) const {
 std::string TimeAxis::text(std::int64_t i) const {
   if (index_->values.type.kind == Kind::datetime) return label_text(index_->values, i);
   return format_moment(calendar_, nanoseconds(i));
-}
-
-double label_number(const NdArray& values, std::int64_t i) {
-  switch (values.type.kind) {
-    case Kind::signed_int:
-      switch (values.type.itemsize) {
-        case 1:
-          return element<std::int8_t>(values, i);
-        case 2:
-          return element<std::int16_t>(values, i);
-        case 4:
-          return element<std::int32_t>(values, i);
-        default:
-          return static_cast<double>(element<std::int64_t>(values, i));
-      }
-    case Kind::unsigned_int:
-    case Kind::boolean:
-      switch (values.type.itemsize) {
-        case 1:
-          return element<std::uint8_t>(values, i);
-        case 2:
-          return element<std::uint16_t>(values, i);
-        case 4:
-          return element<std::uint32_t>(values, i);
-        default:
-          return static_cast<double>(element<std::uint64_t>(values, i));
-      }
-    case Kind::floating:
-      switch (values.type.itemsize) {
-        case 2:
-          return static_cast<double>(element<_Float16>(values, i));
-        case 4:
-          return element<float>(values, i);
-        default:
-          return element<double>(values, i);
-      }
-    case Kind::datetime:
-    case Kind::timedelta:
-      return static_cast<double>(label_count(values, i));
-    default:
-      throw Error(ErrorCode::not_supported, "values of type " + values.type.name() +
-                                                " have no labels; use positions, as in '#0:#4'");
-  }
-}
-
-std::int64_t label_count(const NdArray& values, std::int64_t i) {
-  return element<std::int64_t>(values, i);
 }
 
 std::string label_text(const NdArray& values, std::int64_t i) {
@@ -244,21 +188,18 @@ Json label_json(const NdArray& values, std::int64_t i) {
     case Kind::boolean:
       return label_number(values, i) != 0;
     case Kind::signed_int:
-      return static_cast<std::int64_t>(values.type.itemsize == 8
-                                           ? label_count(values, i)
-                                           : static_cast<std::int64_t>(label_number(values, i)));
+      return static_cast<std::int64_t>(label_number(values, i));
     case Kind::unsigned_int:
-      return values.type.itemsize == 8 ? element<std::uint64_t>(values, i)
-                                       : static_cast<std::uint64_t>(label_number(values, i));
+      return static_cast<std::uint64_t>(label_number(values, i));
     case Kind::floating: {
       if (values.type.itemsize == 4) {
         // The shortest text of the float, not of its double.
-        const float value = element<float>(values, i);
+        const float value = element_of<float>(values, i);
         if (!std::isfinite(value))
           return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
         return std::strtod(fmt::format("{}", value).c_str(), nullptr);
       }
-      const double value = label_number(values, i);
+      const auto value = static_cast<double>(label_number(values, i));
       if (!std::isfinite(value))
         return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
       return value;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/dataset/dataset.h"
+#include "engine/dataset/label_number.h"
 
 namespace batchfs {
 
@@ -68,9 +69,5 @@ std::string label_text(const NdArray& values, std::int64_t i);
 std::string label_text(const Dataset::Index& index, std::int64_t i);
 /// The same as JSON: numbers stay numbers.
 Json label_json(const NdArray& values, std::int64_t i);
-
-/// One element of a numeric coordinate; counts for times.
-double label_number(const NdArray& values, std::int64_t i);
-std::int64_t label_count(const NdArray& values, std::int64_t i);
 
 }  // namespace batchfs

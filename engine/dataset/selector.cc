@@ -34,6 +34,9 @@ std::optional<std::pair<std::string, std::string>> split_range(const std::string
 
 std::string scalar_text(const JsonRef& json) {
   if (json.is_string()) return json.string();
+  // -9223372036854775809 has become it, too, which is no label.
+  if (json.value().is_number_float() && json.number() == -0x1p63)
+    throw json.error("the number is less than an integer of 64 bits; write a text, \"-1e19\"");
   if (json.is_number() || json.value().is_boolean()) return json_text(json.value(), -1);
   throw json.error("expected a label or a position like \"#3\"");
 }

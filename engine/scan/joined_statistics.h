@@ -8,10 +8,11 @@
 
 namespace batchfs {
 
-/// Throws not_supported for numbers of each position along a concatenated dimension, for those of a
-/// part of a split that cuts a joined dimension, `cut`, and for numbers of each position, `per`,
-/// along one of which the source has several for each.
-void check_joined_statistics(const Variable& variable, const std::vector<std::string>& cut,
-                             const std::vector<std::string>& per);
+/// Throws not_supported for those of a part of a split that cuts a joined dimension, `cut`.
+void check_joined_statistics(const Variable& variable, const std::vector<std::string>& cut);
+
+/// Why there are no numbers for each position along `dim`, which may be concatenated, or joined
+/// with several positions for each; empty: there are.
+std::string no_numbers_per(const Variable& variable, const std::string& dim);
 
 }  // namespace batchfs

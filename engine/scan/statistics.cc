@@ -47,25 +47,45 @@ std::string time_dim(const Dataset& dataset) {
   return {};
 }
 
-StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
-                               const StatisticsOptions& options)
-    : part_(view) {
-  const std::vector<std::string> per = options.per ? *options.per : vertical_dims(dataset);
-  const std::string tendency = options.tendency ? *options.tendency : time_dim(dataset);
-  for (const std::string& dim : part_.dims())
-    if (std::count(per.begin(), per.end(), dim) > 0)
+std::vector<std::string> StatisticsScan::asked_dims(const Dataset& dataset,
+                                                    const StatisticsOptions& options) const {
+  if (options.per)
+    for (const std::string& dim : *options.per) dataset.dim_size(dim);
+  std::vector<std::string> dims;
+  for (std::string& dim : options.per ? std::vector(*options.per) : vertical_dims(dataset)) {
+    const std::vector<std::string> cut = part_.dims();
+    if (std::count(cut.begin(), cut.end(), dim) == 0)
+      dims.push_back(std::move(dim));
+    else if (options.per)
       throw Error(
           ErrorCode::invalid_argument,
           fmt::format("no numbers for each '{0}': the parts of the view's split differ along it",
                       dim));
-  for (const std::string& dim : per) dataset.dim_size(dim);
+  }
+  return dims;
+}
+
+StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
+                               const StatisticsOptions& options)
+    : part_(view) {
+  const std::vector<std::string> per = asked_dims(dataset, options);
+  const std::string tendency = options.tendency ? *options.tendency : time_dim(dataset);
   if (!tendency.empty()) dataset.dim_size(tendency);
   for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
     const Variable& variable = *view.variables()[v];
     const DataType& type = variable.cf.decoded;
-    check_joined_statistics(variable, part_.dims(), per);
     if (!type.is_float() && !type.is_integer()) continue;
-    passes_.push_back(std::make_unique<VariablePass>(swept_variable(view, v, part_), per, tendency,
+    check_joined_statistics(variable, part_.dims());
+    std::vector<std::string> kept;
+    for (const std::string& dim : per) {
+      const std::string why = no_numbers_per(variable, dim);
+      if (why.empty())
+        kept.push_back(dim);
+      else if (options.per)
+        throw Error(ErrorCode::not_supported,
+                    fmt::format("no numbers for each '{}': {}", dim, why));
+    }
+    passes_.push_back(std::make_unique<VariablePass>(swept_variable(view, v, part_), kept, tendency,
                                                      options.quantiles));
     form_.variables.push_back(passes_.back()->form());
   }

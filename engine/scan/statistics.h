@@ -58,6 +58,10 @@ class StatisticsScan {
   StatisticsSums read(Engine& engine, int task, int tasks, const StatisticsProgress& progress = {});
 
  private:
+  /// Dimensions along which each position has numbers. Throws for one that is asked for and cannot.
+  std::vector<std::string> asked_dims(const Dataset& dataset,
+                                      const StatisticsOptions& options) const;
+
   const PartMask part_;
   std::vector<std::unique_ptr<VariablePass>> passes_;
   StatisticsForm form_;

@@ -155,13 +155,16 @@ class Lookup {
     }
     const NdArray& index = dataset_.index_values(dim);
     std::map<std::string, std::int64_t> by_text;
-    std::map<double, std::int64_t> by_number;
+    std::map<LabelNumber, std::int64_t> by_number;
     const bool numeric = index.type.is_float() || index.type.is_integer();
     for (std::int64_t i = index.shape[0]; i-- > 0;) {  // the first of equal labels is the one
       if (numeric) {
-        by_number[label_json(index, i).is_number() ? label_json(index, i).get<double>()
-                                                   : label_number(index, i)] = i;
-        if (!std::isnan(label_number(index, i))) by_number[label_number(index, i)] = i;
+        const LabelNumber number = label_number(index, i);
+        if (std::isnan(number)) continue;
+        by_number[number] = i;
+        // Of float32 as JSON shows it: 0.1, not 0.1f.
+        if (const Json shown = label_json(index, i); shown.is_number())
+          by_number[label_number(shown)] = i;
       } else {
         by_text[label_text(index, i)] = i;
       }
@@ -169,7 +172,7 @@ class Lookup {
     for (const Json& label : *labels) {
       std::int64_t position = -1;
       if (numeric && label.is_number()) {
-        if (const auto it = by_number.find(label.get<double>()); it != by_number.end())
+        if (const auto it = by_number.find(label_number(label)); it != by_number.end())
           position = it->second;
       } else if (!numeric) {
         if (const auto it =

@@ -8,6 +8,7 @@
 
 #include "engine/base/braces.h"
 #include "engine/base/strings.h"
+#include "engine/dataset/label_number.h"
 #include "engine/view/samples/duration.h"
 
 namespace batchfs {
@@ -35,7 +36,8 @@ void parse_tolerance(const JsonRef& json, JoinRule& rule) {
     rule.duration = duration.nanoseconds;
     return;
   }
-  rule.distance = json.number();
+  static_cast<void>(json.number());  // throws for another type
+  rule.distance = label_number(json.value());
   if (!(*rule.distance >= 0) || !std::isfinite(*rule.distance))
     throw json.error(fmt::format("{} is no distance: it is 0 or more", json.value().dump()));
 }
@@ -128,7 +130,7 @@ void parse_concat(const JsonRef& json, ConcatRule& rule) {
   for (const JsonRef& label : labels->elements()) {
     const Json& value = label.value();
     if (!value.is_string() && !value.is_number()) throw label.error("expected a number or a text");
-    if (value.is_number() && !(std::fabs(value.get<double>()) <= kMaxWhole))
+    if (value.is_number() && !(std::fabs(label_number(value)) <= kMaxWhole))
       throw label.error(fmt::format("{} is too large", value.dump()));
     if (value.is_string() && (value.get_ref<const std::string&>().empty() ||
                               value.get_ref<const std::string&>().size() > 256))

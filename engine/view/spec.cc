@@ -259,6 +259,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
                          const ViewOptions& options) {
   try {
     ViewSpec spec;
+    spec.as_decoded = options.as_decoded;
     spec.document =
         parse_json(without_comments(text, where), where, {.allow_nan = false, .unique_keys = true});
     const JsonRef root(spec.document, "");

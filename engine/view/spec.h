@@ -103,7 +103,8 @@ struct ViewSpec {
   SplitPart part;  // with a split
   std::vector<std::string> formats{"npy"};
   std::optional<XbatcherSpec> xbatcher;
-  Json document;  // as written
+  bool as_decoded = false;  // ViewOptions::as_decoded
+  Json document;            // as written
 };
 
 /// Settings of a mixture that replace those of each of its views.
@@ -118,7 +119,7 @@ struct ViewOptions {
   ReadFile read_file;  // empty: files cannot be named
   FilePath file_path;  // the same, for files that are read piece by piece
   bool as_decoded =
-      false;  // leave "normalize", "missing" and "dtype" unread: for making the statistics
+      false;  // without "normalize", "missing" and "dtype", all numbers float64: for scans
   /// The level of an image that its dataset is of: what "level" and --level came to.
   std::optional<std::int64_t> level = {};
   std::optional<std::string> part = {};  // of its split

@@ -197,6 +197,8 @@ void View::check_joined(const Variable& variable, std::size_t d, const Positions
 }
 
 DataType View::result_type(const Variable& variable) const {
+  if (spec_.as_decoded && (variable.cf.decoded.is_float() || variable.cf.decoded.is_integer()))
+    return float64();
   const bool normalized = spec_.normalize && spec_.normalize->applies_to(variable);
   if (!normalized && !variable.cf.decoded.is_float()) return variable.cf.decoded;
   if (spec_.dtype) return *spec_.dtype;

@@ -23,13 +23,16 @@ void View::add_converter(std::uint32_t tensor, const TensorSource::Channels& cha
 std::vector<TensorSource::Channels> View::use_channels(const TensorDefinition& tensor) {
   std::vector<std::string> windows;
   for (const WindowDim& window : window_dims_) windows.push_back(window.name);
+  std::vector<const Variable*> in_tensor;
+  for (const std::string& name : tensor.variables)
+    if (const Variable* variable = dataset_->find(name)) in_tensor.push_back(variable);
   std::vector<TensorSource::Channels> channels;
   auto made = tensor.made.begin();
   auto stored = tensor.variables.begin();
   while (made != tensor.made.end() || stored != tensor.variables.end()) {
     const std::size_t place = channels.size();
     if (made != tensor.made.end() && made->place == place) {
-      const std::uint32_t number = made_.use(*made++, *dataset_, windows);
+      const std::uint32_t number = made_.use(*made++, *dataset_, windows, in_tensor);
       channels.push_back({number, &made_[number].variable(), true});
     } else {
       const std::uint32_t number = use_variable(
@@ -192,7 +195,7 @@ DataType View::type_of(const TensorDefinition& tensor,
     makes = makes || each.made;
     if (first == nullptr && !each.made) first = each.variable;
   }
-  if (first == nullptr) return spec_.dtype.value_or(float32());
+  if (first == nullptr) return spec_.dtype.value_or(spec_.as_decoded ? float64() : float32());
   const auto type_in = [&](const Variable& variable) {
     const DataType type = result_type(variable);
     if (tensor.coarsen.empty() || type.is_float()) return type;

@@ -325,7 +325,7 @@ def test_a_file_that_is_not_there_or_too_short_is_an_error(batchfs, steps, tmp_p
     ('{"a/0": ["x", 1]}', "expected [file] or [file, offset, length]"), ('{"a/0": ["x", -1, 5]}', "not negative"),
     ('{"a/0": ["x", 1.5, 5]}', "not negative"), ('{"a/0": [null, 1, 5]}', "target="), ('{"a/0": ["x", 1, 0]}', "without bytes"),
     ('{"a/0": ["x", 9223372036854775807, 5]}', "past the end of any file"), ('{"a/0": ["", 1, 5]}', "empty"),
-    ('{"../a": "x"}', "'../a' cannot be a key"), ('{"/a": "x"}', "cannot be a key"), ('{"a/0": "x", "a/0": "y"}', "given twice"),
+    ('{"a/0": "x", "a/0": "y"}', "given twice"),
     ('{".zattrs": "{}", ".zattrs": "{}"}', "given twice"), ('{"a/0": "base64:@@"}', "'base64:'"), ('{"a": "\\ud800"}', "surrogates"),
     ('{"version": 1, "templates": {"u": "x"}, "refs": {"a/0": ["{{v}}", 1, 2]}}', "'v' is neither a template nor a dimension"),
     ('{"version": 1, "templates": {"u": "x"}, "refs": {"a/0": ["{{u|upper}}", 1, 2]}}', "jinja2"),

@@ -14,6 +14,7 @@
 #include "engine/base/system_error.h"
 #include "engine/store/cloud/cache_access.h"
 #include "engine/store/icechunk/signs.h"
+#include "engine/store/references/reference_store.h"
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/groups.h"
@@ -203,7 +204,10 @@ std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
                                                 const std::string& url, const StoreConfig& config) {
   RepositorySigns signs;
   const auto read = [&] {
-    return std::make_shared<const Hierarchy>(open_hierarchy(*store, config.memory, &signs));
+    Hierarchy hierarchy = open_hierarchy(*store, config.memory, &signs);
+    for (auto& problem : references::unread_references(*store))
+      hierarchy.problems.push_back(std::move(problem));
+    return std::make_shared<const Hierarchy>(std::move(hierarchy));
   };
   const auto from_above = [&]() -> std::shared_ptr<const Hierarchy> {
     if (store->can_list()) return nullptr;

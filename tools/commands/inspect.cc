@@ -32,6 +32,7 @@ Json decoded_json(const InspectedArray& entry) {
   const bool is_time = entry.type().kind == Kind::datetime || entry.type().kind == Kind::timedelta;
   if (const std::string units = entry.attribute("units"); !units.empty() && !is_time)
     json["units"] = units;
+  if (!entry.cf->note.empty()) json["note"] = entry.cf->note;
   return json;
 }
 

@@ -113,7 +113,8 @@ std::string region_text(const Variable& variable, const SamplePlan& plan) {
 std::vector<double> degrees(const NdArray& values, std::int64_t start, std::int64_t count,
                             bool reversed) {
   std::vector<double> result;
-  for (std::int64_t i = 0; i < count; ++i) result.push_back(label_number(values, start + i));
+  for (std::int64_t i = 0; i < count; ++i)
+    result.push_back(static_cast<double>(label_number(values, start + i)));
   if (reversed) std::reverse(result.begin(), result.end());
   return result;
 }

@@ -69,7 +69,8 @@ class Matcher {
       }
       if (!has_last || !has_next) return near(has_last ? last_one : next_one, wanted);
       // As pandas: of two as far away the larger.
-      return near(wanted - at(last_one) < at(next_one) - wanted ? last_one : next_one, wanted);
+      return near(distance(last_one, wanted) < distance(next_one, wanted) ? last_one : next_one,
+                  wanted);
     }
   }
 
@@ -77,10 +78,17 @@ class Matcher {
   const Value& at(std::int64_t position) const {
     return values_[static_cast<std::size_t>(position)];
   }
+  Value distance(std::int64_t position, const Value& wanted) const {
+    if constexpr (std::is_same_v<Value, LabelNumber>)
+      return label_distance(at(position), wanted, false);
+    else
+      return at(position) < wanted ? wanted - at(position) : at(position) - wanted;
+  }
   std::int64_t near(std::int64_t position, const Value& wanted) const {
     if (position == Positions::kNone) return position;
-    const Value away = at(position) < wanted ? wanted - at(position) : at(position) - wanted;
-    if (rule_.distance && !(static_cast<double>(away) <= *rule_.distance)) return Positions::kNone;
+    const Value away = distance(position, wanted);
+    if (rule_.distance && !(static_cast<LabelNumber>(away) <= *rule_.distance))
+      return Positions::kNone;
     if (rule_.duration && !(away <= static_cast<Value>(*rule_.duration))) return Positions::kNone;
     return position;
   }
@@ -133,7 +141,7 @@ std::string JoinRule::text(const std::string& as) const {
   if (!as.empty()) json["as"] = as;
   constexpr const char* kPicks[] = {"exact", "nearest", "last", "next"};
   if (pick != Pick::exact) json["pick"] = kPicks[static_cast<int>(pick)];
-  if (distance) json["tolerance"] = *distance;
+  if (distance) json["tolerance"] = static_cast<double>(*distance);
   if (ratio > 1) json["ratio"] = ratio;
   if (coarser > 1) json["ratio"] = fmt::format("1/{}", coarser);
   if (period && *period == std::floor(*period))
@@ -205,8 +213,8 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
   own_ = std::make_shared<const JoinLabels>(std::move(of_own));
   if (is_number) {
     for (const JoinAxis* axis : {&anchor, &own})
-      rounding_ = std::max(rounding_, circle_rounding(axis->dataset->index_values(axis->dim).type,
-                                                      rule.period.value_or(kWholeTurn)));
+      if (const DataType& type = axis->dataset->index_values(axis->dim).type; type.is_float())
+        rounding_ = std::max(rounding_, circle_rounding(type, rule.period.value_or(kWholeTurn)));
     if (!rule.period && (has_longitudes(anchor) || has_longitudes(own))) check_circle();
   }
   positions_ = match(0);
@@ -293,8 +301,7 @@ std::vector<std::int64_t> AxisJoin::find(const JoinRule& rule, std::int64_t nano
   if (rule.period) {
     const JoinCircle circle(*own_, *rule.period, rounding_);
     const std::vector<long double> wanted = distances(*anchor_, 0);
-    for (std::size_t i = 0; i < found.size(); ++i)
-      found[i] = circle.find(static_cast<double>(wanted[i]), rule);
+    for (std::size_t i = 0; i < found.size(); ++i) found[i] = circle.find(wanted[i], rule);
     return found;
   }
   std::visit(

@@ -19,7 +19,7 @@ struct JoinRule {
   /// Which label stands for another one: the same, the nearest (of two as far away the larger), the
   /// last before it, the next after it; equal ones always.
   enum class Pick : std::uint8_t { exact, nearest, last, next } pick = Pick::exact;
-  std::optional<double> distance;        // tolerance, of numbers; inclusive
+  std::optional<LabelNumber> distance;   // tolerance, of numbers; inclusive
   std::optional<std::int64_t> duration;  // the same, of times: nanoseconds
   /// Positions of the source for each of the first one's, in whose direction they come: cells of a
   /// finer grid. With `pick` exact, and without tolerance.

@@ -7,8 +7,9 @@ namespace batchfs {
 
 namespace {
 
-double reduced(double value, double period) {
-  double place = std::fmod(value, period);
+/// Exact for whole numbers of 64 bits and whole periods.
+double reduced(LabelNumber value, double period) {
+  auto place = static_cast<double>(std::fmod(value, static_cast<LabelNumber>(period)));
   if (place < 0) place += period;
   return place < period ? place : 0;
 }
@@ -19,7 +20,7 @@ JoinCircle::JoinCircle(const JoinLabels& labels, double period, double rounding)
     : period_(period), rounding_(rounding) {
   const JoinLabels numbers =
       labels.form() == JoinLabels::Form::whole_numbers ? labels.as_numbers() : labels;
-  const auto& values = std::get<std::vector<double>>(numbers.values());
+  const auto& values = std::get<JoinLabels::Numbers>(numbers.values());
   for (const std::int64_t position : labels.order())
     if (std::isfinite(values[static_cast<std::size_t>(position)]))
       stops_.push_back({reduced(values[static_cast<std::size_t>(position)], period_), position});
@@ -42,7 +43,7 @@ JoinCircle::JoinCircle(const JoinLabels& labels, double period, double rounding)
 
 double JoinCircle::up(double from, double to) const { return reduced(to - from, period_); }
 
-std::int64_t JoinCircle::find(double wanted, const JoinRule& rule) const {
+std::int64_t JoinCircle::find(LabelNumber wanted, const JoinRule& rule) const {
   if (stops_.empty() || !std::isfinite(wanted)) return Positions::kNone;
   const double place = reduced(wanted, period_);
   auto next = std::lower_bound(stops_.begin(), stops_.end(), place,

@@ -18,7 +18,7 @@ class JoinCircle {
   /// The position of the label that stands for `wanted`, by the pick and the tolerance of the rule;
   /// of several at the same place the first; Positions::kNone. Upwards from the last label comes
   /// the first one: of two neighbours as far away the one further upwards is taken.
-  std::int64_t find(double wanted, const JoinRule& rule) const;
+  std::int64_t find(LabelNumber wanted, const JoinRule& rule) const;
 
   /// Angles from the end of the widest gap, with the position of each label. `begin` is the first
   /// label's own place, in [0, period).

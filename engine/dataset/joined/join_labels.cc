@@ -45,18 +45,16 @@ JoinLabels::JoinLabels(const Dataset::Index& index) {
       whole[static_cast<std::size_t>(i)] = static_cast<__int128>(length) * *unit;
     }
     values_ = std::move(whole);
-  } else if (type.is_integer() && !(type.kind == Kind::unsigned_int && type.itemsize == 8)) {
+  } else if (type.is_integer()) {
     form_ = Form::whole_numbers;
     Whole whole(count);
     for (std::int64_t i = 0; i < size; ++i)
-      whole[static_cast<std::size_t>(i)] = type.itemsize == 8
-                                               ? label_count(labels, i)
-                                               : static_cast<std::int64_t>(label_number(labels, i));
+      whole[static_cast<std::size_t>(i)] = static_cast<__int128>(label_number(labels, i));
     values_ = std::move(whole);
-  } else if (type.is_integer() || type.is_float() || type.kind == Kind::boolean) {
-    std::vector<double> numbers(count);
+  } else if (type.is_float() || type.kind == Kind::boolean) {
+    Numbers numbers(count);
     for (std::int64_t i = 0; i < size; ++i) {
-      const double number = label_number(labels, i);
+      const LabelNumber number = label_number(labels, i);
       is_label_[static_cast<std::size_t>(i)] = !std::isnan(number);
       numbers[static_cast<std::size_t>(i)] = number;
     }
@@ -92,9 +90,9 @@ void JoinLabels::sort() {
 JoinLabels JoinLabels::as_numbers() const {
   JoinLabels result = *this;
   result.form_ = Form::numbers;
-  std::vector<double> numbers;
+  Numbers numbers;
   for (const __int128 value : std::get<Whole>(values_))
-    numbers.push_back(static_cast<double>(value));
+    numbers.push_back(static_cast<LabelNumber>(value));
   result.values_ = std::move(numbers);
   return result;
 }

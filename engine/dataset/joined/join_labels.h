@@ -11,6 +11,7 @@
 
 #include "engine/dataset/calendar.h"
 #include "engine/dataset/dataset.h"
+#include "engine/dataset/label_number.h"
 
 namespace batchfs {
 
@@ -27,7 +28,7 @@ class JoinLabels {
   std::int64_t size() const;
   /// "2000-01-01 to 2020-12-31", in stored order; "nothing".
   const std::string& extent() const { return extent_; }
-  /// Whole numbers as others: for comparing them with such.
+  /// Whole numbers as others, exactly: for comparing them with such.
   JoinLabels as_numbers() const;
 
   /// Two positions with the same label; nullopt: each occurs once. NaN and NaT are no labels.
@@ -35,7 +36,8 @@ class JoinLabels {
 
   /// Values in stored order: of times and lengths of time nanoseconds, of whole numbers themselves.
   using Whole = std::vector<__int128>;
-  using Values = std::variant<Whole, std::vector<double>, std::vector<std::string>>;
+  using Numbers = std::vector<LabelNumber>;
+  using Values = std::variant<Whole, Numbers, std::vector<std::string>>;
   const Values& values() const { return values_; }
   /// Positions of the labels, ascending by value.
   const std::vector<std::int64_t>& order() const { return order_; }

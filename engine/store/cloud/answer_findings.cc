@@ -16,8 +16,9 @@ ExpectedAnswers expected_answers(const HttpRequest& request) {
   return {request.range.has_value(), is_conditional};
 }
 
-Finding judge_answer(ObjectService& service, const std::function<void(const HttpResponse&)>& verify,
-                     const HttpResponse& response, const ExpectedAnswers& expected) {
+AnswerFinding judge_answer(ObjectService& service,
+                           const std::function<void(const HttpResponse&)>& verify,
+                           const HttpResponse& response, const ExpectedAnswers& expected) {
   try {
     if (response.from_gateway && response.status != 200 && response.status != 206)
       throw Error(ErrorCode::io, fmt::format("it answers with status {}", response.status));
@@ -32,7 +33,7 @@ Finding judge_answer(ObjectService& service, const std::function<void(const Http
   }
 }
 
-Finding judge_failure(const std::exception_ptr& failure) {
+AnswerFinding judge_failure(const std::exception_ptr& failure) {
   Error error = error_of(failure);
   const bool may_pass = error.code() == ErrorCode::io || error.code() == ErrorCode::timed_out;
   return {{may_pass ? Verdict::retry : Verdict::failed, std::move(error)}};

@@ -15,16 +15,17 @@ struct ExpectedAnswers {
 };
 ExpectedAnswers expected_answers(const HttpRequest& request);
 
-struct Finding {
+struct AnswerFinding {
   Verdict verdict;
   std::optional<double> wait = {};  // seconds that the server asks for
 };
 
 /// `verify` as in ObjectRequests::Job; may be empty. Of a gateway's answers, those with an object
 /// are good and all others failed: the service does not see them.
-Finding judge_answer(ObjectService& service, const std::function<void(const HttpResponse&)>& verify,
-                     const HttpResponse& response, const ExpectedAnswers& expected);
+AnswerFinding judge_answer(ObjectService& service,
+                           const std::function<void(const HttpResponse&)>& verify,
+                           const HttpResponse& response, const ExpectedAnswers& expected);
 /// Without an answer.
-Finding judge_failure(const std::exception_ptr& failure);
+AnswerFinding judge_failure(const std::exception_ptr& failure);
 
 }  // namespace batchfs

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/awaited.h"
+#include "engine/base/json.h"
 #include "engine/base/strings.h"
 #include "engine/store/icechunk/flex_value.h"
 #include "engine/store/icechunk/manifest_cache.h"
@@ -158,6 +159,16 @@ class IcechunkStore final : public Store {
 
   std::vector<Entry> list(const std::string& prefix) override {
     if (!prefix.empty()) check_key(prefix);
+    if (const Node* array = snapshot_->find(prefix); array != nullptr && array->is_array) {
+      std::vector<Entry> entries = {{std::string(kDocument), false}};
+      if (array->uses == 0) return entries;
+      // Opening a store lists its arrays: no manifest is waited for.
+      entries.insert(entries.begin(), {"c", rank_of(*array) != 0});
+      return entries;
+    }
+    if (const auto name = chunk_name(prefix))
+      if (const Node* array = snapshot_->find(name->path); array != nullptr && array->is_array)
+        return list_chunks(*array, name->index, prefix);
     return snapshot_->list(prefix);
   }
 
@@ -256,6 +267,48 @@ class IcechunkStore final : public Store {
     std::uint64_t length() const { return is_here() ? chunk.bytes.size() : chunk.length; }
   };
   using PlaceOutcome = std::variant<std::optional<Place>, std::exception_ptr>;
+
+  /// nullopt: its document is none of an array, which who reads it reports.
+  static std::optional<std::size_t> rank_of(const Node& array) {
+    const std::string_view text(reinterpret_cast<const char*>(array.document.data()),
+                                array.document.size());
+    try {
+      const Json document = parse_json(text, "");
+      return JsonRef(document, "").at("shape").elements().size();
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  /// Children of a folder of chunks. Waits for the manifests.
+  std::vector<Entry> list_chunks(const Node& array, const std::vector<std::uint32_t>& begin,
+                                 const std::string& prefix) {
+    const std::size_t rank = rank_of(array).value_or(0);
+    if (begin.size() >= rank) return {};
+    std::vector<std::uint32_t> numbers;
+    const std::span<const icechunk::ManifestUse> uses =
+        std::span(snapshot_->manifests()).subspan(array.first_use, array.uses);
+    for (const icechunk::ManifestUse& use : uses) {
+      if (!snapshot_->may_hold(use, begin)) continue;
+      const auto manifest = awaited<icechunk::ManifestCache::Outcome>(
+          [&](auto done) { manifests_.get(use.id, std::move(done)); });
+      manifest->list(array.id, rank, begin, [&](const std::vector<std::uint32_t>& chunk) {
+        if (!numbers.empty() && numbers.back() == chunk[begin.size()]) return;
+        if (snapshot_->manifest_of(array, chunk) == &use) numbers.push_back(chunk[begin.size()]);
+      });
+    }
+    std::vector<Entry> entries;
+    ListingMemory memory;
+    for (const std::uint32_t number : numbers) {
+      entries.push_back({std::to_string(number), begin.size() + 1 < rank});
+      memory.add(entries.back(), prefix);
+    }
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return a.name < b.name; });
+    const auto same = [](const Entry& a, const Entry& b) { return a.name == b.name; };
+    entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
+    return entries;
+  }
 
   std::string where(const std::string& key) const { return url() + "/" + key; }
 

@@ -18,13 +18,18 @@ Number number_in(const std::array<std::byte, 16>& body, std::size_t at) {
 
 }  // namespace
 
-std::optional<ChunkPlace> Manifest::find(const NodeId& id,
-                                         std::span<const std::uint32_t> chunk) const {
+const Manifest::Array* Manifest::array_of(const NodeId& id) const {
   const auto it =
       std::lower_bound(arrays_.begin(), arrays_.end(), id,
                        [](const Array& array, const NodeId& wanted) { return array.id < wanted; });
-  if (it == arrays_.end() || it->id != id || it->records.empty()) return std::nullopt;
-  const Array& array = *it;
+  return it == arrays_.end() || it->id != id || it->records.empty() ? nullptr : &*it;
+}
+
+std::optional<ChunkPlace> Manifest::find(const NodeId& id,
+                                         std::span<const std::uint32_t> chunk) const {
+  const Array* const found_array = array_of(id);
+  if (found_array == nullptr) return std::nullopt;
+  const Array& array = *found_array;
   constexpr std::uint32_t kOldScalar[] = {0};
   if (chunk.empty() && array.from.size() == 1) chunk = kOldScalar;
   if (chunk.size() != array.from.size())
@@ -46,6 +51,44 @@ std::optional<ChunkPlace> Manifest::find(const NodeId& id,
     index = search(array.far);
   if (!index) return std::nullopt;
   return place_of(array.records[*index]);
+}
+
+void Manifest::list(
+    const NodeId& id, std::size_t rank, std::span<const std::uint32_t> begin,
+    const std::function<void(const std::vector<std::uint32_t>& chunk)>& take) const {
+  const Array* const array = array_of(id);
+  if (array == nullptr) return;
+  const std::size_t own_rank = array->from.size();
+  if (own_rank != rank && !(rank == 0 && own_rank == 1))
+    throw Error(ErrorCode::corrupt, "the manifest gives the array another number of dimensions");
+  if (rank == 0) return take({});
+  std::uint64_t first = 0, run = 1;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::uint32_t index = d < begin.size() ? begin[d] : array->from[d];
+    if (index < array->from[d] || index - array->from[d] >= array->size[d]) return;
+    first = first * array->size[d] + (index - array->from[d]);
+    if (d >= begin.size()) run *= array->size[d];
+  }
+  const auto walk = [&](const auto& position_of, std::size_t i) {
+    std::vector<std::uint32_t> chunk(rank);
+    for (; i < array->records.size() && position_of(i) - first < run; ++i) {
+      std::uint64_t rest = position_of(i);
+      for (std::size_t d = rank; d-- > 0; rest /= array->size[d])
+        chunk[d] = array->from[d] + static_cast<std::uint32_t>(rest % array->size[d]);
+      take(chunk);
+    }
+  };
+  const auto walk_among = [&](const auto& positions) {
+    const auto at = std::lower_bound(positions.begin(), positions.end(), first);
+    walk([&](std::size_t i) -> std::uint64_t { return positions[i]; },
+         static_cast<std::size_t>(at - positions.begin()));
+  };
+  if (!array->near.empty())
+    walk_among(array->near);
+  else if (!array->far.empty())
+    walk_among(array->far);
+  else
+    walk([](std::size_t i) -> std::uint64_t { return i; }, first);
 }
 
 VirtualFile Manifest::file(std::uint32_t number) const {

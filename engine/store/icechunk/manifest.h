@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +40,11 @@ class Manifest {
 
   /// nullopt: the chunk was never written. Views the manifest.
   std::optional<ChunkPlace> find(const NodeId& array, std::span<const std::uint32_t> chunk) const;
+
+  /// Calls `take` with each chunk of the array whose first indices are `begin`, ascending. Throws
+  /// corrupt where the manifest gives the array another number of dimensions than `rank`.
+  void list(const NodeId& array, std::size_t rank, std::span<const std::uint32_t> begin,
+            const std::function<void(const std::vector<std::uint32_t>& chunk)>& take) const;
 
   std::uint64_t references() const { return references_; }
   std::uint64_t memory() const { return memory_; }
@@ -75,6 +81,8 @@ class Manifest {
     std::vector<Record> records;
   };
 
+  /// nullptr: no references.
+  const Array* array_of(const NodeId& id) const;
   ChunkPlace place_of(const Record& record) const;
 
   std::vector<Array> arrays_;  // sorted by id

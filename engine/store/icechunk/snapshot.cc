@@ -136,10 +136,7 @@ std::vector<Store::Entry> Snapshot::list(const std::string& prefix) const {
     entries.push_back({std::string(name), is_prefix});
     memory.add(entries.back(), prefix);
   };
-  if (const Node* node = find(prefix)) {
-    add("zarr.json", false);
-    if (node->is_array && node->uses > 0) add("c", true);
-  }
+  if (find(prefix) != nullptr) add("zarr.json", false);
   const std::string begin = prefix.empty() ? "" : prefix + "/";
   auto it = std::lower_bound(nodes_.begin(), nodes_.end(), begin,
                              [](const Node& node, const std::string& p) { return node.path < p; });
@@ -179,6 +176,14 @@ const ManifestUse* Snapshot::manifest_of(const Node& array,
     if (inside) return &use;
   }
   return nullptr;
+}
+
+bool Snapshot::may_hold(const ManifestUse& use, const std::vector<std::uint32_t>& begin) const {
+  for (std::size_t d = 0; d < std::min<std::size_t>(use.rank, begin.size()); ++d) {
+    const ChunkIndexRange& range = extents_[use.extents + d];
+    if (begin[d] < range.from || begin[d] >= range.to) return false;
+  }
+  return true;
 }
 
 const Snapshot::ManifestFile* Snapshot::manifest_file(const ObjectId& id) const {

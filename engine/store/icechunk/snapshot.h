@@ -53,12 +53,14 @@ class Snapshot {
   const std::vector<Node>& nodes() const { return nodes_; }
   /// nullptr where there is none.
   const Node* find(std::string_view path) const;
-  /// As Store::list().
+  /// As Store::list(), of groups, arrays and their documents.
   std::vector<Store::Entry> list(const std::string& prefix) const;
 
   /// The manifest that describes a chunk of an array; nullptr: none, so it was never written.
   const ManifestUse* manifest_of(const Node& array, const std::vector<std::uint32_t>& chunk) const;
   const std::vector<ManifestUse>& manifests() const { return uses_; }
+  /// May the manifest describe chunks whose first indices are these?
+  bool may_hold(const ManifestUse& use, const std::vector<std::uint32_t>& begin) const;
 
   struct ManifestFile {
     ObjectId id;

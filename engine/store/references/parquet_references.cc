@@ -153,6 +153,7 @@ class ParquetReferences final : public References {
   }
 
   std::string digest() const override { return digest_; }
+  std::vector<std::string> unread_keys() const override { return documents_->unread_keys(); }
   std::uint64_t memory() const override {
     return documents_->memory() +
            std::min(chunks_, records_memory_ / kReferenceBytes) * kReferenceBytes;

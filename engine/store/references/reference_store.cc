@@ -38,6 +38,7 @@ class TableReferences final : public References {
   }
   std::string digest() const override { return digest_; }
   std::uint64_t memory() const override { return table_->memory(); }
+  std::vector<std::string> unread_keys() const override { return table_->unread_keys(); }
   std::vector<std::pair<std::string, std::string>> folders(
       const std::string& place) const override {
     CommonFolders folders;
@@ -103,6 +104,7 @@ class ReferenceStore final : public Store {
   std::string content_id() const override { return references_->digest(); }
   std::uint64_t held_memory() const override { return references_->memory(); }
   bool can_list() const override { return references_->can_list(); }
+  std::vector<std::string> unread_keys() const { return references_->unread_keys(); }
 
   std::vector<Counter> counters() const override {
     std::vector<Counter> all = own_->counters();
@@ -279,6 +281,16 @@ class ReferenceStore final : public Store {
 std::shared_ptr<References> references_of(std::shared_ptr<const ReferenceTable> table,
                                           std::string digest, const std::string& where) {
   return std::make_shared<TableReferences>(std::move(table), std::move(digest), where);
+}
+
+std::vector<std::pair<std::string, std::string>> unread_references(const Store& store) {
+  std::vector<std::pair<std::string, std::string>> problems;
+  const auto* const set = dynamic_cast<const ReferenceStore*>(&store);
+  if (set == nullptr) return problems;
+  for (std::string& key : set->unread_keys())
+    problems.emplace_back(std::move(key),
+                          "no reader asks for this key: the chunk that it may mean is missing");
+  return problems;
 }
 
 std::shared_ptr<Store> open_reference_store(std::string url, std::shared_ptr<References> references,

@@ -44,6 +44,8 @@ class References {
   /// Bytes of the memory budget.
   virtual std::uint64_t memory() const = 0;
   virtual std::vector<Store::Counter> counters() const { return {}; }
+  /// Keys that no reader asks for.
+  virtual std::vector<std::string> unread_keys() const { return {}; }
   /// Prefixes of files, for a refusal to propose.
   virtual std::vector<std::pair<std::string, std::string>> folders(const std::string&) const {
     return {};
@@ -68,5 +70,9 @@ struct ReferencePlaces {
 /// `url` is the set's own.
 std::shared_ptr<Store> open_reference_store(std::string url, std::shared_ptr<References> references,
                                             const ReferencePlaces& places);
+
+/// Keys of a reference set that no reader asks for, and why, as a hierarchy's problems; empty for
+/// other stores.
+std::vector<std::pair<std::string, std::string>> unread_references(const Store& store);
 
 }  // namespace batchfs::references

@@ -140,6 +140,16 @@ std::optional<Target> ReferenceTable::find(std::string_view key) const {
     const auto it = others_.find(key);
     return it == others_.end() ? std::nullopt : std::optional(target_of(it->second));
   }
+  const auto target = find_chunk(chunk);
+  if (const auto it = target ? damaged_.end() : damaged_.find(chunk.path); it != damaged_.end())
+    throw Error(ErrorCode::corrupt,
+                fmt::format("no reference has this key, and that of '{}' may be meant, which no "
+                            "reader asks for; make the references again",
+                            it->second));
+  return target;
+}
+
+std::optional<Target> ReferenceTable::find_chunk(const ChunkKey& chunk) const {
   const auto it = chunks_.find(ChunksView{chunk.path, chunk.by_slash, chunk.index.size()});
   if (it == chunks_.end()) return std::nullopt;
   const Chunks& chunks = it->second;
@@ -267,8 +277,7 @@ void ReferenceTable::Builder::add_whole(std::string_view key, std::string_view f
 }
 
 void ReferenceTable::Builder::add(std::string_view key, Record record) {
-  if (!is_key(key) || !is_utf8(key))
-    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' cannot be a key", shown_key(key)));
+  if (!is_key(key) || !is_utf8(key)) return add_unread(key);
   ++table_->references_;
   if (!parse_chunk_key(key, key_)) {
     claims_.take(kNode + key.size());
@@ -293,6 +302,18 @@ void ReferenceTable::Builder::add(std::string_view key, Record record) {
   Growing& growing = last_->second;
   growing.indices.insert(growing.indices.end(), key_.index.begin(), key_.index.end());
   growing.records.push_back(record);
+}
+
+void ReferenceTable::Builder::add_unread(std::string_view key) {
+  if (table_->unread_keys_.size() == kMaxUnreadKeys) return;
+  claims_.take(2 * kNode + 2 * kShownKey);
+  table_->unread_keys_.push_back(shown_key(key));
+  // "crs/", VirtualiZarr's name of a scalar's chunk, does no harm to others: it stays missing.
+  std::string_view path = key;
+  if (path.ends_with('/')) path.remove_suffix(1);
+  if ((is_key(path) && is_utf8(path)) || path.size() > kShownKey) return;
+  while (!path.empty() && !(is_key(path) && is_utf8(path))) take_last(path);
+  table_->damaged_.emplace(path, shown_key(key));
 }
 
 std::uint32_t ReferenceTable::Builder::number_of_file(std::string_view file) {

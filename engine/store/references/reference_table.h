@@ -42,7 +42,10 @@ class ReferenceTable {
  public:
   class Builder;
 
+  /// Throws corrupt for a missing chunk of an array that has a key which no reader asks for.
   std::optional<Target> find(std::string_view key) const;
+  /// Keys that no reader asks for, as "a//0": at most kMaxUnreadKeys of them.
+  const std::vector<std::string>& unread_keys() const { return unread_keys_; }
   /// As Store::list(). Throws no_memory; `where` is the place.
   std::vector<Store::Entry> list(std::string_view prefix, const std::string& where) const;
 
@@ -99,6 +102,7 @@ class ReferenceTable {
   };
 
   Target target_of(const Record& record) const;
+  std::optional<Target> find_chunk(const ChunkKey& chunk) const;
   void list_chunks(std::string_view path, std::span<const std::uint32_t> begin,
                    class Listing& listing) const;
 
@@ -109,13 +113,16 @@ class ReferenceTable {
   std::string file_names_;
   std::vector<std::uint64_t> file_ends_;  // in file_names_
   std::uint64_t references_ = 0;
+  static constexpr std::size_t kMaxUnreadKeys = 1000;
+  std::vector<std::string> unread_keys_;                     // as they are shown
+  std::map<std::string, std::string, std::less<>> damaged_;  // one of them, by path of the array
 };
 
 /// Of one thread.
 class ReferenceTable::Builder {
  public:
-  /// Every member throws no_memory when more than `memory` bytes are needed; add_*() throw
-  /// invalid_argument for what cannot be a key, and finish() for keys that were added twice.
+  /// Every member throws no_memory when more than `memory` bytes are needed, finish()
+  /// invalid_argument for keys that were added twice. What cannot be a key is an unread key.
   explicit Builder(std::uint64_t memory);
   ~Builder();
 
@@ -133,6 +140,7 @@ class ReferenceTable::Builder {
   };
 
   void add(std::string_view key, Record record);
+  void add_unread(std::string_view key);
   std::uint32_t number_of_file(std::string_view file);
   void grow_slots();
   void close(const ChunksName& name, Growing& growing);

@@ -44,7 +44,7 @@ std::optional<NdArray> coarse_labels(const NdArray& labels, std::int64_t size) {
   std::vector<double> means;
   for (std::int64_t i = 0; i < labels.shape[0]; i += size) {
     double sum = 0;
-    for (std::int64_t k = 0; k < size; ++k) sum += label_number(labels, i + k);
+    for (std::int64_t k = 0; k < size; ++k) sum += static_cast<double>(label_number(labels, i + k));
     means.push_back(sum / static_cast<double>(size));
   }
   if (labels.type == float32())

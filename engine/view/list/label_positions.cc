@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ namespace {
 template <class Label>
 struct Sorted {
   std::vector<std::pair<Label, std::int64_t>> labels;
+  bool whole = false;  // labels are integers
 
   void sort() { std::sort(labels.begin(), labels.end()); }
   auto from(Label label) const {
@@ -35,48 +37,45 @@ struct Sorted {
   }
   /// The nearest label and how far away it is; of two as near the larger. Precondition: not empty.
   std::pair<std::int64_t, Label> nearest(Label label) const {
+    const auto distance = [&](Label other) {
+      if constexpr (std::is_same_v<Label, LabelNumber>)
+        return label_distance(other, label, whole && is_whole(label));
+      else
+        return other < label ? label - other : other - label;
+    };
     const auto above = from(label);
     if (above == labels.end()) {
       const auto last = from(labels.back().first);  // of equal labels the first
-      return {last->second, label - last->first};
+      return {last->second, distance(last->first)};
     }
-    if (above == labels.begin()) return {above->second, above->first - label};
+    if (above == labels.begin()) return {above->second, distance(above->first)};
     const auto below = from((above - 1)->first);
-    const Label up = above->first - label, down = label - below->first;
+    const Label up = distance(above->first), down = distance(below->first);
     return up <= down ? std::pair(above->second, up) : std::pair(below->second, down);
   }
 };
 
-/// Exact for integers of 64 bits, as x86 has it.
-using Number = long double;
-
-std::optional<Number> parse_number(std::string_view text) {
+std::optional<LabelNumber> parse_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  std::int64_t whole = 0;
+  LabelNumber number = 0;
   const char* end = text.data() + text.size();
-  if (const auto [at, error] = std::from_chars(text.data(), end, whole);
-      error == std::errc() && at == end)
-    return static_cast<Number>(whole);
-  double number = 0;
-  if (const auto [at, error] = std::from_chars(text.data(), end, number);
-      error == std::errc() && at == end && std::isfinite(number))
-    return static_cast<Number>(number);
-  return std::nullopt;
+  const auto [at, error] = read_label_number(text.data(), end, number);
+  if (error != std::errc() || at != end || !std::isfinite(number)) return std::nullopt;
+  return number;
 }
 
 }  // namespace
 
 struct LabelPositions::Index {
   enum class Kind : std::uint8_t { number, time, text, other } kind = Kind::other;
-  Sorted<Number> numbers;
+  Sorted<LabelNumber> numbers;
   Sorted<__int128> times;
   std::unordered_map<std::string, std::pair<std::int64_t, bool>> texts;
-  bool single = false;  // numbers are of float32: a text stands for the nearest of these
+  DataType type;
   std::optional<double> period;
   Calendar calendar = Calendar::proleptic_gregorian;
-  std::optional<double> tolerance;             // of numbers
+  std::optional<LabelNumber> tolerance;        // of numbers
   std::optional<std::int64_t> time_tolerance;  // nanoseconds
-  std::string type;
 };
 
 LabelPositions::~LabelPositions() = default;
@@ -90,7 +89,7 @@ LabelPositions::LabelPositions(const Dataset& dataset, std::string dim, const Po
   const Dataset::Index& labels = dataset.index(dim_);
   const NdArray& values = labels.values;
   auto index = std::make_unique<Index>();
-  index->type = values.type.name();
+  index->type = values.type;
   const auto times = TimeAxis::of(labels);
   const Kind kind = values.type.kind;
   if (times) {
@@ -102,12 +101,9 @@ LabelPositions::LabelPositions(const Dataset& dataset, std::string dim, const Po
     index->times.sort();
   } else if (values.type.is_float() || values.type.is_integer()) {
     index->kind = Index::Kind::number;
-    index->single = values.type.is_float() && values.type.itemsize == 4;
+    index->numbers.whole = values.type.is_integer();
     for (std::int64_t p = 0; p < size_; ++p) {
-      const std::int64_t at = selected[p];
-      const Number number = kind == Kind::signed_int && values.type.itemsize == 8
-                                ? static_cast<Number>(label_count(values, at))
-                                : static_cast<Number>(label_number(values, at));
+      const LabelNumber number = label_number(values, selected[p]);
       if (!std::isnan(number)) index->numbers.labels.emplace_back(number, p);
     }
     index->numbers.sort();
@@ -134,7 +130,7 @@ LabelPositions::LabelPositions(const Dataset& dataset, std::string dim, const Po
     } else {
       const auto number = parse_number(tolerance);
       if (!number || *number < 0) throw fail("a number");
-      index->tolerance = static_cast<double>(*number);
+      index->tolerance = *number;
     }
   }
   index_ = std::move(index);
@@ -182,23 +178,20 @@ std::int64_t LabelPositions::find(std::string_view text, std::string& why) const
       return found;
     }
     case Index::Kind::number: {
-      auto number = parse_number(text);
+      const auto number = parse_number(text);
       if (!number) return none("is no number");
-      if (!nearest_) {
-        if (index.single) number = static_cast<Number>(static_cast<float>(*number));
-        return one(index.numbers.equal(*number));
-      }
+      if (!nearest_) return one(index.numbers.equal(as_stored(*number, index.type)));
       if (index.numbers.labels.empty()) return one({-1, false});
       auto best = index.numbers.nearest(*number);
       if (index.period) {
-        const Number period = *index.period;
-        const Number least = index.numbers.labels.front().first;
-        const Number base = *number - std::floor((*number - least) / period) * period;
-        for (const Number turned : {base, base - period})
+        const LabelNumber period = *index.period;
+        const LabelNumber least = index.numbers.labels.front().first;
+        const LabelNumber base = *number - std::floor((*number - least) / period) * period;
+        for (const LabelNumber turned : {base, base - period})
           if (const auto other = index.numbers.nearest(turned); other.second < best.second)
             best = other;
       }
-      if (index.tolerance && best.second > static_cast<Number>(*index.tolerance))
+      if (index.tolerance && best.second > *index.tolerance)
         return none(fmt::format("has no label of '{}' near enough: the nearest is {} away", dim_,
                                 static_cast<double>(best.second)));
       return best.first;
@@ -213,7 +206,7 @@ std::int64_t LabelPositions::find(std::string_view text, std::string& why) const
       break;
   }
   return none(fmt::format("cannot be looked up: '{}' has labels of type {}; write a position as #7",
-                          dim_, index.type));
+                          dim_, index.type.name()));
 }
 
 }  // namespace batchfs

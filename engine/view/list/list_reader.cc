@@ -7,6 +7,7 @@
 
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
+#include "engine/dataset/label_number.h"
 #include "engine/view/list/csv_reader.h"
 #include "engine/view/list/label_positions.h"
 #include "engine/view/list/npy_reader.h"
@@ -120,8 +121,8 @@ std::size_t column_of(const CsvReader& csv, const std::vector<std::string>& head
   return static_cast<std::size_t>(it - header.begin());
 }
 
-/// Enters a number, or a boolean as Python writes it.
-bool add_number(std::string_view text, ListColumn& column) {
+/// Enters a number, or a boolean as Python writes it. Returns why not, or nothing.
+std::string_view add_number(std::string_view text, ListColumn& column) {
   std::int64_t whole = 0;
   double number = 0;
   const char* end = text.data() + text.size();
@@ -129,15 +130,22 @@ bool add_number(std::string_view text, ListColumn& column) {
   if (const auto [at, error] = std::from_chars(text.data(), end, whole);
       error == std::errc() && at == end) {
     column.add(whole);
+  } else if (error == std::errc::result_out_of_range && at == end) {
+    // A float64 in its place may be another identifier.
+    LabelNumber exact = 0;
+    read_label_number(text.data(), end, exact);
+    if (static_cast<double>(exact) != exact)
+      return "is beyond an int64, and a float64 does not hold it";
+    column.add(static_cast<double>(exact));
   } else if (const auto [stop, failed] = std::from_chars(text.data(), end, number);
              failed == std::errc() && stop == end && !text.empty()) {
     column.add(number);
   } else if (text == "True" || text == "true" || text == "False" || text == "false") {
     column.add(static_cast<std::int64_t>(text[0] == 'T' || text[0] == 't' ? 1 : 0));
   } else {
-    return false;
+    return "is no number";
   }
-  return true;
+  return {};
 }
 
 std::string tolerance_along(const ListSpec& spec, const std::string& dim) {
@@ -200,10 +208,11 @@ void read_csv(const ListSpec& spec, const ListedView& view, NamedFile& file, Sam
         code += start * list.steps()[w];
     }
     for (std::size_t c = 0; c < number_columns.size(); ++c)
-      if (const std::string_view cell = cells[number_columns[c]];
-          !add_number(cell, list.columns()[c]))
-        misfits.note(
-            row, fmt::format("{}, {}: '{}' is no number", place(), view.columns[c].first, cell));
+      if (const std::string_view cell = cells[number_columns[c]],
+          reason = add_number(cell, list.columns()[c]);
+          !reason.empty())
+        misfits.note(row,
+                     fmt::format("{}, {}: '{}' {}", place(), view.columns[c].first, cell, reason));
     list.codes().push_back(code);
   }
   misfits.check(key, row, file);

@@ -150,7 +150,7 @@ std::shared_ptr<const Draws> sample_draws(
       std::int64_t place = 0;
       for (std::size_t a = 0; a < values.axes.size(); ++a)
         place += values.offset(a, starts[values.axes[a].window]);
-      numbers[static_cast<std::size_t>(s)] = values.at(place);
+      numbers[static_cast<std::size_t>(s)] = static_cast<double>(values.at(place));
     }
   } else {
     if (list == nullptr && spec.missing == ViewSpec::Missing::skip)

@@ -55,7 +55,11 @@ void read_elements(NamedFile& file, std::int64_t elements, const Use& use) {
     const std::size_t bytes = count * sizeof(Stored);
     if (file.read({reinterpret_cast<std::byte*>(stored.data()), bytes}) != bytes)
       throw file.error("the file became shorter while it was read");
-    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<Value>(stored[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+      if constexpr (std::is_same_v<Stored, std::uint64_t> && std::is_same_v<Value, std::int64_t>)
+        stored[i] = std::min<Stored>(stored[i], INT64_MAX);  // no dimension is so long
+      values[i] = static_cast<Value>(stored[i]);
+    }
     use(first, std::span<const Value>(values.data(), count));
     first += static_cast<std::int64_t>(count);
   }

@@ -78,7 +78,7 @@ std::vector<double> values_of_variable(const Dataset& dataset, const Variable& v
   const NdArray& values = is_index ? dataset.index_values(variable.dims[0]) : own;
   std::vector<double> result;
   for (std::int64_t i = 0; i < element_count(variable.shape); ++i)
-    result.push_back(label_number(values, i));
+    result.push_back(static_cast<double>(label_number(values, i)));
   return result;
 }
 

@@ -27,9 +27,7 @@ Dims strides_along(const EarthCoordinate* coordinate, const std::vector<std::str
 
 }  // namespace
 
-MadeChannel::MadeChannel(MadeSpec spec, const Dataset& dataset,
-                         const std::vector<std::string>& windows)
-    : spec_(std::move(spec)) {
+MadeChannel::MadeChannel(MadeSpec spec, const Dataset& dataset) : spec_(std::move(spec)) {
   const MadeKind& kind = *spec_.kind;
   const auto add_dim = [&](const std::string& dim) {
     if (std::find(variable_.dims.begin(), variable_.dims.end(), dim) != variable_.dims.end())
@@ -38,9 +36,8 @@ MadeChannel::MadeChannel(MadeSpec spec, const Dataset& dataset,
     variable_.shape.push_back(dataset.dim_size(dim));
   };
   if (kind.needs_time) {
-    const std::string dim = time_dimension(dataset, windows, spec_.time, spec_.path);
-    times_ = std::make_unique<TimeLabels>(dataset, dim, spec_.path);
-    add_dim(dim);
+    times_ = std::make_unique<TimeLabels>(dataset, spec_.times, spec_.path);
+    for (const std::string& dim : spec_.times.dims) add_dim(dim);
   }
   std::vector<const Variable*> operands;
   for (std::size_t i = 0; i < spec_.of.size(); ++i) {
@@ -95,8 +92,8 @@ void MadeChannel::write(const Box& positions, const Converter& converter, std::b
     which.strides.push_back(repeat->strides[d]);
   }
   const std::size_t rank = positions.start.size();
-  // The time is the same along a run: the first dimension is the one of times.
-  const bool has_run = rank > (times_ != nullptr ? 1u : 0u);
+  // The time is the same along a run: the first dimensions are those of times.
+  const bool has_run = rank > (times_ != nullptr ? times_->rank() : 0);
   const std::size_t outer = has_run ? rank - 1 : rank;
   Dims at(outer);
   for (;;) {
@@ -138,9 +135,10 @@ void MadeChannel::write_run(const Dims& position, std::size_t axis, std::int64_t
     cells.longitude_step = longitude_strides_[axis];
   }
   Dims origin = position;
+  const std::int64_t time = times_ != nullptr ? times_->number(position) : 0;
   for (std::int64_t done = 0; done < count; done += cells.count) {
     cells.count = std::min(kMadeAtOnce, count - done);
-    formula_->evaluate(times_.get(), position.empty() ? 0 : position[0], cells, values.data());
+    formula_->evaluate(times_.get(), time, cells, values.data());
     // A run is the last dimension; the others are one position long.
     Dims shape(position.size(), 1), source(position.size(), 8), target(position.size());
     const bool is_near = !near.counts.empty();

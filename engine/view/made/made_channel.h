@@ -17,9 +17,9 @@ namespace batchfs {
 /// Immutable, thread-safe.
 class MadeChannel {
  public:
-  /// `windows` are the names of the view's window dimensions. Reads coordinates, blocking. Throws
+  /// Precondition: a channel of time has its `times`. Reads coordinates, blocking. Throws
   /// invalid_argument, not_found with the spec's path.
-  MadeChannel(MadeSpec spec, const Dataset& dataset, const std::vector<std::string>& windows);
+  MadeChannel(MadeSpec spec, const Dataset& dataset);
 
   const MadeSpec& spec() const { return spec_; }
   /// Its name, dimensions and type, float64; without values.

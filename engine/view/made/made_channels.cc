@@ -28,8 +28,10 @@ void check_memory(const Dataset& dataset, const std::vector<std::string>& window
 
 }  // namespace
 
-std::uint32_t MadeChannels::use(const MadeSpec& spec, const Dataset& dataset,
-                                const std::vector<std::string>& windows) {
+std::uint32_t MadeChannels::use(MadeSpec spec, const Dataset& dataset,
+                                const std::vector<std::string>& windows,
+                                const std::vector<const Variable*>& stored) {
+  if (spec.kind->needs_time) spec.times = value_times(dataset, spec.time_choice, windows, stored);
   for (std::uint32_t i = 0; i < channels_.size(); ++i) {
     const MadeSpec& known = channels_[i]->spec();
     if (known.name != spec.name) continue;
@@ -43,7 +45,7 @@ std::uint32_t MadeChannels::use(const MadeSpec& spec, const Dataset& dataset,
                 fmt::format("{}: the store has a variable '{}'; give the channel a \"name\"",
                             spec.path, spec.name));
   if (spec.of.empty()) check_memory(dataset, windows, channels_.size() + 1, spec.path);
-  channels_.push_back(std::make_shared<const MadeChannel>(spec, dataset, windows));
+  channels_.push_back(std::make_shared<const MadeChannel>(std::move(spec), dataset));
   const auto add = [&](const std::vector<std::string>& dims) {
     for (const std::string& dim : dims)
       if (std::find(field_dims_.begin(), field_dims_.end(), dim) == field_dims_.end())

@@ -25,10 +25,10 @@ class MadeChannels {
   std::size_t size() const { return channels_.size(); }
   const MadeChannel& operator[](std::uint32_t number) const { return *channels_[number]; }
 
-  /// The number of the channel, entering it. Throws with the spec's path where another variable or
-  /// channel has the name.
-  std::uint32_t use(const MadeSpec& spec, const Dataset& dataset,
-                    const std::vector<std::string>& windows);
+  /// The number of the channel, entering it. `windows`, `stored`: as value_times() has them. Throws
+  /// with the spec's path where another variable or channel has the name.
+  std::uint32_t use(MadeSpec spec, const Dataset& dataset, const std::vector<std::string>& windows,
+                    const std::vector<const Variable*>& stored);
   /// Dimensions of the dataset that fields of time and place have: no channel is stacked along
   /// them.
   const std::vector<std::string>& field_dims() const { return field_dims_; }

@@ -34,13 +34,25 @@ void check_keys(const JsonRef& json, const MadeKind& kind) {
   only_with("mean", kind.made == Made::insolation || kind.made == Made::toa_radiation,
             "insolation and toa_radiation");
   only_with("time", kind.needs_time, "channels of time");
+  only_with("lead", kind.needs_time, "channels of time");
   only_with("units", of_place, "channels of latitude and longitude");
+}
+
+TimeChoice parse_time_choice(const JsonRef& json) {
+  TimeChoice choice{.time = "", .lead = std::nullopt, .path = json.path()};
+  if (const auto time = json.find("time")) choice.time = time->string();
+  if (const auto lead = json.find("lead")) {
+    if (lead->value().is_boolean() && lead->boolean())
+      throw lead->error("expected the name of a dimension, or false");
+    choice.lead = lead->value().is_boolean() ? std::string() : lead->string();
+  }
+  return choice;
 }
 
 MadeSpec parse_made(const JsonRef& json) {
   MadeSpec spec;
   spec.kind = &kind_of(json.at("make"));
-  json.allow_only({"make", "name", "of", "value", "mean", "time", "units"});
+  json.allow_only({"make", "name", "of", "value", "mean", "time", "lead", "units"});
   check_keys(json, *spec.kind);
   spec.path = json.path();
   spec.name = spec.kind->name;
@@ -68,7 +80,7 @@ MadeSpec parse_made(const JsonRef& json) {
       throw mean->error(fmt::format("'{}' is not more than 0 and at most 1d", mean->string()));
     spec.mean_nanoseconds = duration.nanoseconds;
   }
-  if (const auto time = json.find("time")) spec.time = time->string();
+  spec.time_choice = parse_time_choice(json);
   if (const auto units = json.find("units")) {
     if (units->string() != "degrees")
       throw units->error(fmt::format("'{}' is not \"degrees\"", units->string()));
@@ -81,7 +93,7 @@ MadeSpec parse_made(const JsonRef& json) {
 
 bool MadeSpec::same_channel(const MadeSpec& other) const {
   return kind->made == other.kind->made && of == other.of && value == other.value &&
-         mean_nanoseconds == other.mean_nanoseconds && time == other.time &&
+         mean_nanoseconds == other.mean_nanoseconds && times == other.times &&
          in_degrees == other.in_degrees;
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/base/json.h"
 #include "engine/view/made/made_kinds.h"
+#include "engine/view/made/value_times.h"
 
 namespace batchfs {
 
@@ -18,12 +19,13 @@ struct MadeSpec {
   std::vector<std::string> of;        // variables that it is made of
   double value = 0;                   // of a constant
   std::int64_t mean_nanoseconds = 0;  // the mean of so long before each time; 0: at the time
-  std::string time;                   // the dimension that the times are along; empty: found
+  TimeChoice time_choice;             // of a channel of time
+  ValueTimes times;                   // where its times come from, in a dataset
   bool in_degrees = false;            // latitudes and longitudes that have no units
   std::size_t place = 0;              // in the list of "variables"
   std::string path;                   // in the view's file, for messages
 
-  /// Is the same made, wherever it stands?
+  /// Is the same made, wherever it stands? Precondition: `times` are known of both.
   bool same_channel(const MadeSpec& other) const;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The times of a dimension, as formulas of time need them.
+// The times of values, as formulas of time need them.
 
 #include <cstdint>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "engine/dataset/calendar.h"
 #include "engine/dataset/dataset.h"
+#include "engine/view/made/value_times.h"
 
 namespace batchfs {
 
@@ -17,23 +18,24 @@ struct Instant {
 };
 Instant instant_of(const Moment& moment);
 
-/// Immutable. 16 bytes a label.
+/// Immutable. 16 bytes a label, 8 a lead time.
 class TimeLabels {
  public:
-  /// The labels of the dimension's coordinate. Throws invalid_argument with `path` unless they are
-  /// datetime64.
-  TimeLabels(const Dataset& dataset, const std::string& dim, const std::string& path);
+  /// Reads coordinates, blocking. Throws invalid_argument with `path` unless the times are
+  /// datetime64, no_memory for more times of a variable than a quarter of the memory limit holds.
+  TimeLabels(const Dataset& dataset, const ValueTimes& times, const std::string& path);
 
-  /// Of a position of the array's dimension, so many nanoseconds later.
-  Instant at(std::int64_t position, std::int64_t later = 0) const;
+  /// How many dimensions the times have: 1, or 2 in forecasts.
+  std::size_t rank() const { return shape_.size(); }
+  /// The number of the time at a position, whose first rank() dimensions are those of the times.
+  std::int64_t number(const Dims& position) const;
+  /// So many nanoseconds later than the time of this number.
+  Instant at(std::int64_t number, std::int64_t later = 0) const;
 
  private:
+  Dims shape_;
   std::vector<Moment> moments_;
+  std::vector<std::int64_t> leads_;  // nanoseconds, beside starts in `moments_`; empty: none
 };
-
-/// The dimension whose labels are times: `named`, else the only one of `preferred`, else the only
-/// one of the dataset. Throws invalid_argument with `path`.
-std::string time_dimension(const Dataset& dataset, const std::vector<std::string>& preferred,
-                           const std::string& named, const std::string& path);
 
 }  // namespace batchfs

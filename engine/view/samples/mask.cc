@@ -34,7 +34,7 @@ Cells read_cells(const MaskSpec& mask, const WindowValues& values) {
                   fmt::format("{}: the selection has more than 134,217,728 cells", mask.path));
   }
   cells.counts.reserve(static_cast<std::size_t>(size));
-  const auto marked = [&](double value) {
+  const auto marked = [&](LabelNumber value) {
     if (std::isnan(value)) return false;
     if (!mask.above && !mask.below) return value != 0;
     return (!mask.above || value > *mask.above) && (!mask.below || value < *mask.below);
@@ -158,6 +158,11 @@ void keep_passed(const MaskedStarts& mask, WindowGrid& grid) {
   grid.allowed[w] = std::move(left);
 }
 
+LabelNumber threshold(const JsonRef& json) {
+  static_cast<void>(json.number());  // throws for another type
+  return label_number(json.value());
+}
+
 }  // namespace
 
 MaskSpec parse_mask(const JsonRef& json) {
@@ -168,12 +173,12 @@ MaskSpec parse_mask(const JsonRef& json) {
   MaskSpec mask;
   mask.path = json.path();
   mask.variable = json.at("variable").string();
-  if (const auto above = json.find("above")) mask.above = above->number();
+  if (const auto above = json.find("above")) mask.above = threshold(*above);
   if (const auto below = json.find("below")) {
-    mask.below = below->number();
+    mask.below = threshold(*below);
     if (mask.above && *mask.above >= *mask.below)
       throw below->error(fmt::format("{} is not more than \"above\", {}: no value is between them",
-                                     *mask.below, *mask.above));
+                                     below->value().dump(), json.at("above").value().dump()));
   }
   const auto fraction = json.find("fraction");
   if (fraction) {

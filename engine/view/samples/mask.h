@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/json.h"
+#include "engine/dataset/label_number.h"
 #include "engine/view/samples/sample_index.h"
 
 namespace batchfs {
@@ -26,10 +27,10 @@ struct MaskedStarts {
 
 struct MaskSpec {
   std::string variable;
-  std::optional<double> above, below;  // a cell is marked if its value is; else if it is not 0
-  double least = 1, most = 1;          // share of the footprint's cells that are marked
-  bool center = false;                 // in place of the footprint the cell in the window's middle
-  std::string path;                    // in the file, for messages
+  std::optional<LabelNumber> above, below;  // a cell is marked if its value is; else if not 0
+  double least = 1, most = 1;               // share of the footprint's cells that are marked
+  bool center = false;  // in place of the footprint the cell in the window's middle
+  std::string path;     // in the file, for messages
   /// Once it was read, for copies of the view. `index`: over several dimensions.
   std::shared_ptr<const MaskedStarts> starts;
   std::shared_ptr<const SampleIndex> index;

@@ -17,7 +17,7 @@ constexpr std::int64_t kMaxValues = INT64_C(1) << 27;
 
 }  // namespace
 
-double WindowValues::at(std::int64_t place) const { return label_number(values, place); }
+LabelNumber WindowValues::at(std::int64_t place) const { return label_number(values, place); }
 
 WindowValues read_window_values(const Dataset& dataset, const std::string& name,
                                 const std::string& path, const std::vector<WindowDim>& windows,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/dataset/dataset.h"
+#include "engine/dataset/label_number.h"
 #include "engine/dataset/positions.h"
 #include "engine/view/geometry.h"
 
@@ -29,7 +30,7 @@ struct WindowValues {
     return axes[axis].selected[p] * axes[axis].step;
   }
   /// The value at a place; NaN where it is missing.
-  double at(std::int64_t place) const;
+  LabelNumber at(std::int64_t place) const;
 };
 
 /// Reads the variable, blocking. Throws not_found for an unknown name, invalid_argument for a

@@ -35,6 +35,10 @@ const Case kCases[] = {
     {"days since 2000", "", 86400 * kSecond, 946684800, 0},
     {"d since 2000-01-01", "", 86400 * kSecond, 946684800, 0},
     {"hr since 2000-01-01 6", "", 3600 * kSecond, 946706400, 0},
+    {"days since 20000131", "", 86400 * kSecond, 949276800, 0},
+    {"days since 2000/01/31", "", 86400 * kSecond, 949276800, 0},
+    {"days since 2000-01-01 00:00:00 -6:00", "", 86400 * kSecond, 946706400, 0},
+    {"days since -4713-01-01 12:00", "julian", 86400 * kSecond, -210867883200, 0},
 };
 
 class TimeUnits : public testing::TestWithParam<Case> {};
@@ -98,6 +102,12 @@ TEST(TimeUnits, WhatIsNoTimeIsNone) {
                             "days since 2000-01-01 +-5:00",
                             "days since 2000-01-01 +05:99",
                             "days since 2000-01-01 noon",
+                            "days since 2000-012",
+                            "days since 2000-01-011",
+                            "days since 2000-01-01 000",
+                            "days since 01/02/2000",
+                            "days since 20001301",
+                            "days since 2000-01-01 00:00:00 +530",
                             "days since 999999999999999999999-01-01",
                             "days since 100000000-01-01",
                             "days since 2000-01-01 00:00:00 +",
@@ -105,6 +115,14 @@ TEST(TimeUnits, WhatIsNoTimeIsNone) {
     EXPECT_FALSE(parse_time_units(units, "")) << units;
     EXPECT_FALSE(is_time_units(units)) << units;
   }
+}
+
+TEST(TimeUnits, TheYear0IsOneOfCalendarsThatHaveIt) {
+  EXPECT_FALSE(parse_time_units("days since 0000-01-01", ""));
+  EXPECT_FALSE(parse_time_units("days since 0000-01-01", "julian"));
+  EXPECT_EQ(parse_time_units("days since 0000-01-01", "noleap")->seconds, -1970LL * 365 * 86400);
+  EXPECT_EQ(parse_time_units("days since -1-01-01", "julian")->seconds + 366 * 86400,
+            parse_time_units("days since 1-01-01", "julian")->seconds);
 }
 
 TEST(TimeUnits, LongFractionsAreCutNotOverflown) {
@@ -118,6 +136,7 @@ TEST(TimeUnits, NanosecondsInUnits) {
   EXPECT_EQ(time_unit_nanoseconds("days"), 86400 * kSecond);
   EXPECT_EQ(time_unit_nanoseconds("Hour"), 3600 * kSecond);
   EXPECT_EQ(time_unit_nanoseconds("s"), kSecond);
+  EXPECT_EQ(time_unit_nanoseconds("ms"), 1'000'000);
   EXPECT_EQ(time_unit_nanoseconds("nanoseconds"), 1);
   EXPECT_FALSE(time_unit_nanoseconds("month"));
   EXPECT_FALSE(time_unit_nanoseconds("m"));

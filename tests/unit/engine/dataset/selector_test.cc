@@ -96,6 +96,16 @@ TEST(Selector, OfJsonHasTheSameForms) {
   EXPECT_THROW(of({{"nearest", 1}, {"from", 1}}), Error);
 }
 
+TEST(Selector, ANumberBelow64BitsIsNotTheLeastInteger) {
+  for (const char* text : {"-9223372036854775809", "[1, -9223372036854775809]"}) {
+    const Json json = parse_json(text, "");
+    EXPECT_THAT(error_of([&] { parse_selector(JsonRef(json, "c")); }).why(),
+                testing::HasSubstr("less than an integer of 64 bits"));
+  }
+  const Json least = parse_json("-9223372036854775808", "");
+  EXPECT_EQ(parse_selector(JsonRef(least, "c")).parts[0].value, "-9223372036854775808");
+}
+
 TEST(Selector, ARangeInOneLabelIsAnsweredWithTheObject) {
   EXPECT_THAT(meant_range("500:850"), HasSubstr(R"({"from": 500, "to": 850})"));
   EXPECT_EQ(meant_range("500"), "");

@@ -34,7 +34,16 @@ TEST(JoinLabels, TwoThatAreEqualAreFound) {
   const JoinLabels labels = labels_of(MemoryData().index<std::int32_t>("x", "<i4", {5, 7, 5}));
   EXPECT_EQ(labels.form(), JoinLabels::Form::whole_numbers);
   EXPECT_EQ(labels.duplicates(), (std::pair<std::int64_t, std::int64_t>{0, 2}));
-  EXPECT_EQ(labels.as_numbers().values(), JoinLabels::Values(std::vector<double>{5, 7, 5}));
+  EXPECT_EQ(labels.as_numbers().values(), JoinLabels::Values(JoinLabels::Numbers{5, 7, 5}));
+}
+
+TEST(JoinLabels, IntegersAreExact) {
+  const JoinLabels labels = labels_of(MemoryData().index<std::uint64_t>(
+      "x", "<u8", {UINT64_MAX, 599686042433355776, 599686042433355775}));
+  EXPECT_EQ(labels.form(), JoinLabels::Form::whole_numbers);
+  EXPECT_FALSE(labels.duplicates());
+  EXPECT_EQ(labels.order(), (std::vector<std::int64_t>{2, 1, 0}));
+  EXPECT_FALSE(labels.as_numbers().duplicates());
 }
 
 TEST(JoinLabels, OfNothing) {

@@ -96,6 +96,43 @@ TEST_P(IcechunkStores, ReadsDocumentsAndChunks) {
   EXPECT_EQ(store->revision()->chosen_by, "branch main");
 }
 
+TEST_P(IcechunkStores, ListsChunksFromTheManifests) {
+  const auto objects = repository(GetParam());
+  objects->set(
+      "snapshots/" + base32(object_id('s')),
+      snapshot_file('s',
+                    {group_node('r', "/", "{}"),
+                     array_node('a', "/a", R"({"shape": [9, 9]})",
+                                {manifest_use('m', {0, 5, 0, 9}), manifest_use('n', {5, 9, 0, 9})}),
+                     array_node('b', "/b", R"({"shape": []})", {manifest_use('m', {})}),
+                     array_node('e', "/e", R"({"shape": [3]})", {})}));
+  objects->set("manifests/" + base32(object_id('m')),
+               manifest_file('m', {array_refs('a', {native_ref({0, 2}, 'c', 0, 5),
+                                                    inline_ref({4, 0}, "inline"),
+                                                    file_ref({4, 10}, "s3://b/f", 1, 3)}),
+                                   array_refs('b', {inline_ref({}, "scalar")})}));
+  objects->set("manifests/" + base32(object_id('n')),
+               manifest_file('n', {array_refs('a', {native_ref({7, 8}, 'c', 0, 6)})}));
+  const auto store = open(objects);
+  const auto names = [&](const std::string& prefix) {
+    std::vector<std::string> found;
+    for (const Store::Entry& entry : store->list(prefix))
+      found.push_back(entry.name + (entry.is_prefix ? "/" : ""));
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names("a"), (Names{"c/", "zarr.json"}));
+  EXPECT_EQ(names("a/c"), (Names{"0/", "4/", "7/"}));
+  EXPECT_EQ(names("a/c/4"), (Names{"0"}));  // the other one lies outside of the manifest's part
+  EXPECT_EQ(names("a/c/7"), (Names{"8"}));
+  EXPECT_EQ(names("a/c/8"), (Names{}));
+  EXPECT_EQ(names("a/c/7/8"), (Names{}));
+  EXPECT_EQ(names("b"), (Names{"c", "zarr.json"}));
+  EXPECT_EQ(names("e"), (Names{"zarr.json"}));
+  EXPECT_EQ(store->size("a/c/7/8"), 6u);
+  EXPECT_EQ(store->size("b/c"), 6u);
+}
+
 TEST_P(IcechunkStores, WhatIsReferredToAndNotThereIsAnError) {
   const auto store = open(repository(GetParam()));
   for (auto* read : {text, text_async}) {

@@ -71,5 +71,33 @@ TEST(IcechunkManifest, AGridOfMoreThan32Bits) {
   EXPECT_FALSE(find(*manifest, 'a', {1'000'000, 0, 0}));
 }
 
+TEST(IcechunkManifest, ListsChunks) {
+  using Index = std::vector<std::uint32_t>;
+  const auto manifest = parse(manifest_file(
+      'm', {array_refs('b', {inline_ref({0, 3}, "x"), inline_ref({7, 1}, "x"),
+                             inline_ref({7, 2}, "x"), inline_ref({9, 0}, "x")}),
+            array_refs('d', {inline_ref({2}, "x"), inline_ref({3}, "x"), inline_ref({4}, "x")}),
+            array_refs('a', {inline_ref({}, "scalar")}),
+            array_refs('f', {inline_ref({0, 0}, "x"), inline_ref({1u << 20, 1u << 20}, "x")}),
+            array_refs('o', {inline_ref({0}, "old")})}));
+  const auto list = [&](char node, std::size_t rank, const Index& begin) {
+    std::vector<Index> found;
+    manifest->list(node_id(node), rank, begin, [&](const Index& chunk) { found.push_back(chunk); });
+    return found;
+  };
+  using Found = std::vector<Index>;
+  EXPECT_EQ(list('b', 2, {}), (Found{{0, 3}, {7, 1}, {7, 2}, {9, 0}}));
+  EXPECT_EQ(list('b', 2, {7}), (Found{{7, 1}, {7, 2}}));
+  EXPECT_EQ(list('b', 2, {8}), Found{});
+  EXPECT_EQ(list('b', 2, {10}), Found{});
+  EXPECT_EQ(list('d', 1, {}), (Found{{2}, {3}, {4}}));  // without gaps
+  EXPECT_EQ(list('a', 0, {}), Found{{}});
+  EXPECT_EQ(list('o', 0, {}), Found{{}});
+  EXPECT_EQ(list('f', 2, {}), (Found{{0, 0}, {1u << 20, 1u << 20}}));  // in a large box
+  EXPECT_EQ(list('f', 2, {1u << 20}), (Found{{1u << 20, 1u << 20}}));
+  EXPECT_EQ(list('z', 2, {}), Found{});
+  EXPECT_THROW(list('b', 1, {}), Error);
+}
+
 }  // namespace manifest_test
 }  // namespace batchfs

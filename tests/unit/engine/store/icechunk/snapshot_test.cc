@@ -58,7 +58,7 @@ TEST(IcechunkSnapshot, Lists) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(names(*snapshot, ""), (Names{"a/", "a-b/", "zarr.json", "zero/"}));
   EXPECT_EQ(names(*snapshot, "a"), (Names{"b/", "zarr.json"}));
-  EXPECT_EQ(names(*snapshot, "a/b"), (Names{"c/", "zarr.json"}));
+  EXPECT_EQ(names(*snapshot, "a/b"), (Names{"zarr.json"}));
   EXPECT_EQ(names(*snapshot, "nothing"), (Names{}));
 }
 
@@ -70,6 +70,14 @@ TEST(IcechunkSnapshot, KnowsTheManifestOfAChunk) {
   EXPECT_EQ(snapshot->manifest_of(array, {9, 0}), nullptr);
   EXPECT_EQ(snapshot->manifest_of(array, {0, 3}), nullptr);
   EXPECT_THROW(snapshot->manifest_of(array, {0}), Error);
+  const auto may_hold = [&](std::uint32_t use, const std::vector<std::uint32_t>& begin) {
+    return snapshot->may_hold(snapshot->manifests()[array.first_use + use], begin);
+  };
+  EXPECT_TRUE(may_hold(0, {}));
+  EXPECT_TRUE(may_hold(0, {1}));
+  EXPECT_FALSE(may_hold(0, {2}));
+  EXPECT_TRUE(may_hold(1, {2, 0}));
+  EXPECT_FALSE(may_hold(1, {9}));
   EXPECT_EQ(snapshot->manifest_of(*snapshot->find("a-b"), {5, 6, 7})->id, object_id('o'));
   EXPECT_EQ(snapshot->manifest_of(*snapshot->find("zero"), {})->id, object_id('p'));
 }

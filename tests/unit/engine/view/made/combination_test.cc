@@ -23,7 +23,7 @@ struct Combined : testing::Test {
     spec.kind = find_made_kind(make);
     spec.name = make;
     spec.of = {"a", "b"};
-    channel = std::make_unique<MadeChannel>(spec, *dataset, std::vector<std::string>{});
+    channel = std::make_unique<MadeChannel>(spec, *dataset);
     VariablePlacement placement;
     placement.tensor = 1;
     placement.made = true;

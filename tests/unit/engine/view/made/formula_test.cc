@@ -25,7 +25,7 @@ class FormulaTest : public testing::Test {
     const Json document = parse_json("[" + json + "]", "");
     const MadeSpec spec = parse_tensor_variables(JsonRef(document, "v")).made.at(0);
     const auto dataset = data_.dataset();
-    const TimeLabels times(*dataset, "time", "p");
+    const TimeLabels times(*dataset, {{"time"}, ""}, "p");
     std::vector<double> values(static_cast<std::size_t>(cells.count), -99);
     make_formula(spec, latitudes_, longitudes_)->evaluate(&times, position, cells, values.data());
     return values;

@@ -17,15 +17,18 @@ struct Channel : testing::Test {
   Channel() {
     data.declare("a", "<f4", {"time", "lat", "lon"}, {2, 3, 4}, {2, 3, 4})
         .index<std::int64_t>("time", "<i8", {0, 6}, {{"units", "hours since 2020-01-01"}})
+        .declare("b", "<f4", {"time", "step", "lat", "lon"}, {2, 3, 3, 4}, {2, 3, 3, 4})
+        .index<std::int64_t>("step", "<i8", {0, 6, 12}, {{"units", "hours"}})
         .index<double>("lat", "<f8", {90, 0, -60}, {{"units", "degrees_north"}})
         .index<double>("lon", "<f8", {0, 90, 180, 270}, {{"units", "degrees_east"}});
   }
-  MadeChannel channel(const std::string& name) const {
+  MadeChannel channel(const std::string& name, const Names& dims = {"time"}) const {
     MadeSpec spec;
     spec.kind = find_made_kind(name);
     spec.name = name;
     spec.path = "p";
-    return MadeChannel(spec, *data.dataset(), {"time"});
+    spec.times.dims = dims;
+    return MadeChannel(spec, *data.dataset());
   }
   static Converter converter(const MadeChannel& channel) {
     return Converter(channel.variable().cf, float32());
@@ -57,6 +60,27 @@ TEST_F(Channel, OfTimeIsOneNumber) {
   const Repeat repeat{{3, 4}, {16, 4}};
   made.write({{1}, {1}}, converter(made), reinterpret_cast<std::byte*>(out.data()), {0}, &repeat);
   EXPECT_THAT(out, Each(static_cast<float>(std::cos(2 * std::numbers::pi * 0.25 / 365.25))));
+}
+
+TEST_F(Channel, OfAForecastIsThatOfItsValidTime) {
+  // The start at 6 UTC six hours later is the start at 0 UTC twelve hours later.
+  const MadeChannel made = channel("cos_zenith", {"time", "step"});
+  EXPECT_THAT(made.variable().dims, ElementsAre("time", "step", "lat", "lon"));
+  std::vector<float> out(2 * 3 * 4, -9), alone(4, -9);
+  made.write({{0, 0, 1, 0}, {2, 3, 1, 4}}, converter(made),
+             reinterpret_cast<std::byte*>(out.data()), {48, 16, 16, 4}, nullptr);
+  const auto lons = [&](std::size_t start, std::size_t step) {
+    const auto first = out.begin() + static_cast<std::ptrdiff_t>((start * 3 + step) * 4);
+    return std::vector<float>(first, first + 4);
+  };
+  EXPECT_EQ(lons(1, 0), lons(0, 1));
+  EXPECT_EQ(lons(1, 1), lons(0, 2));
+  EXPECT_LT(lons(0, 0)[0], -0.9);  // midnight, and noon
+  EXPECT_GT(lons(0, 2)[0], 0.9);
+  const MadeChannel starts = channel("cos_zenith");
+  starts.write({{1, 1, 0}, {1, 1, 4}}, converter(made), reinterpret_cast<std::byte*>(alone.data()),
+               {0, 0, 4}, nullptr);
+  EXPECT_EQ(alone, lons(1, 0));
 }
 
 TEST_F(Channel, GoesToAnyStrides) {
