@@ -78,6 +78,7 @@ class ProgramSource {
   struct Planned {
     std::uint64_t place = 0;
     BatchPlan plan;
+    std::string why_refused;  // of a plan with a mistake, which is empty here
   };
   using Key = ChunkArena::Key;
 
