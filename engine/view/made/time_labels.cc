@@ -85,7 +85,8 @@ std::string time_dimension(const Dataset& dataset, const std::vector<std::string
     if (has_labels_of_time(dataset, dim)) found.push_back(dim);
   if (found.empty())
     for (const auto& [dim, size] : dataset.dims())
-      if (has_labels_of_time(dataset, dim)) found.push_back(dim);
+      if (dataset.original_dim(dim) == dim && has_labels_of_time(dataset, dim))
+        found.push_back(dim);
   if (found.size() == 1) return found.front();
   throw Error(ErrorCode::invalid_argument,
               found.empty()

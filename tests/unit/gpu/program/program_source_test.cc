@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "engine/pipeline/engine.h"
