@@ -71,6 +71,7 @@ FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
           fmt::format("{}: values cannot be read: {}", entry.metadata->path, entry.unsupported));
   for (const auto& [key, reason] : hierarchy_->problems)
     log_.warning(fmt::format("{}: not usable: {}", key, reason));
+  for (const auto& [key, note] : hierarchy_->notes) log_.info(fmt::format("{}: {}", key, note));
 }
 
 FileSystem::~FileSystem() = default;

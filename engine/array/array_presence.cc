@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/store/object_versions.h"
+#include "engine/zarr/metadata_json.h"
 
 namespace batchfs {
 
@@ -94,7 +95,9 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
     const std::lock_guard lock(mutex);
     if (digest == 0 && document == metadata->source && document == own) {
       // Servers that report no version: the document as it was parsed.
-      if (parse_json(text_of(*read.bytes), document) != metadata->document)
+      DocumentNotes notes;
+      if (parse_metadata(text_of(*read.bytes), document, kMaxJsonMemory, notes) !=
+          metadata->document)
         throw ObjectVersions::changed(where(document));
     }
     if (digest != 0 && digest != now) throw ObjectVersions::changed(where(document));

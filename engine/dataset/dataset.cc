@@ -21,43 +21,6 @@ struct Dataset::Cache {
   std::map<std::string, Index> values;
 };
 
-std::vector<std::string> dimension_names(const ArrayMetadata& array) {
-  const std::size_t rank = array.shape.size();
-  std::vector<std::string> names(rank);
-  for (std::size_t d = 0; d < rank; ++d) names[d] = fmt::format("dim_{}", d);
-  auto take = [&](const Json& list) {
-    if (!list.is_array() || list.size() != rank) return false;
-    for (std::size_t d = 0; d < rank; ++d)
-      if (!list[d].is_string()) return false;
-    for (std::size_t d = 0; d < rank; ++d) names[d] = list[d].get<std::string>();
-    return true;
-  };
-  bool named = false;
-  for (std::size_t d = 0; d < array.dimension_names.size(); ++d)
-    if (array.dimension_names[d]) {
-      names[d] = *array.dimension_names[d];
-      named = true;
-    }
-  if (named) return names;
-  if (const auto it = array.attributes.find("_ARRAY_DIMENSIONS");
-      it != array.attributes.end() && take(*it))
-    return names;
-  // NCZarr: references like "/time".
-  const Json* references = nullptr;
-  for (const Json* holder : {&array.document, &array.attributes})
-    for (const char* key : {"_NCZARR_ARRAY", "_nczarr_array"})
-      if (const auto it = holder->find(key); it != holder->end() && it->is_object()) {
-        for (const char* name : {"dimrefs", "dimension_references"})
-          if (const auto refs = it->find(name); refs != it->end()) references = &*refs;
-      }
-  if (references != nullptr && take(*references)) {
-    for (std::string& name : names) name = name.substr(name.rfind('/') + 1);
-  } else if (array.axes.size() == rank) {
-    for (std::size_t d = 0; d < rank; ++d) names[d] = array.axes[d].name;
-  }
-  return names;
-}
-
 namespace {
 
 using NamedArrays = std::map<std::string, const ArrayMetadata*>;
@@ -124,11 +87,27 @@ std::set<std::string> dims_of_values(const NamedArrays& arrays) {
   for (const auto& [name, metadata] : arrays) {
     result.insert(name);  // of coordinates
     std::vector<std::string> dims = dimension_names(*metadata);
-    if (!dims.empty() && metadata->type.kind == Kind::bytes &&
-        std::find(dims.begin(), dims.end() - 1, dims.back()) == dims.end() - 1)
-      dims.pop_back();
+    if (!dims.empty() && metadata->type.kind == Kind::bytes) dims.pop_back();
     result.insert(dims.begin(), dims.end());
   }
+  return result;
+}
+
+/// Names that dimension_names() made up for repeated ones, with the name that each repeats; those
+/// that are as long and that no array has of its own.
+std::map<std::string, std::string> find_repeated_dims(const std::vector<Variable>& variables) {
+  std::map<std::string, std::string> result;
+  std::set<std::string> own;
+  for (const Variable& variable : variables) {
+    own.insert(variable.name);
+    const std::vector<std::size_t> firsts = first_dims_of_name(*variable.metadata);
+    for (std::size_t d = 0; d < variable.dims.size(); ++d)
+      if (firsts[d] == d)
+        own.insert(variable.dims[d]);
+      else if (variable.shape[d] == variable.shape[firsts[d]])
+        result.emplace(variable.dims[d], variable.dims[firsts[d]]);
+  }
+  std::erase_if(result, [&own](const auto& each) { return own.contains(each.first); });
   return result;
 }
 
@@ -224,6 +203,7 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
                         it->second.first, it->second.second, variable.shape[d], variable.name));
       }
     }
+  repeated_dims_ = find_repeated_dims(variables_);
   for (Variable& coordinate :
        axis_coordinates(variables_, [&](const std::string& name) { return arrays.contains(name); }))
     variables_.push_back(std::move(coordinate));
@@ -236,6 +216,7 @@ Dataset::Dataset(Parts parts)
       attributes_(std::move(parts.attributes)),
       indices_(std::move(parts.indices)),
       other_names_(std::move(parts.other_names)),
+      repeated_dims_(std::move(parts.repeated_dims)),
       cache_(std::make_unique<Cache>()) {
   cache_->values = std::move(parts.values);
 }
@@ -269,16 +250,29 @@ std::int64_t Dataset::dim_size(const std::string& dim) const {
               fmt::format("no dimension '{}'{}", dim, nearest_or_all(dim, names)));
 }
 
+const std::string& Dataset::original_dim(const std::string& dim) const {
+  const auto found = repeated_dims_.find(dim);
+  return found != repeated_dims_.end() ? found->second : dim;
+}
+
+bool Dataset::repeats_dim(const Variable& variable, const std::string& dim) const {
+  return std::any_of(variable.dims.begin(), variable.dims.end(), [&](const std::string& other) {
+    return other != dim && original_dim(other) == dim;
+  });
+}
+
 const Variable* Dataset::index_of(const std::string& dim) const {
-  const Variable* variable = find(dim);
+  const std::string& name = original_dim(dim);
+  const Variable* variable = find(name);
   if (variable == nullptr || !variable->is_readable()) return nullptr;
-  return variable->dims.size() == 1 && variable->dims.front() == dim ? variable : nullptr;
+  return variable->dims.size() == 1 && variable->dims.front() == name ? variable : nullptr;
 }
 
 const Dataset::Index& Dataset::index(const std::string& dim) const {
-  const Variable* variable = index_of(dim);
+  const std::string& name = original_dim(dim);
+  const Variable* variable = index_of(name);
   if (variable == nullptr) {
-    const Variable* unread = find(dim);
+    const Variable* unread = find(name);
     const std::string why =
         unread != nullptr && !unread->unsupported.empty()
             ? fmt::format("the coordinate of dimension '{}' cannot be read ({})", dim,
@@ -286,16 +280,16 @@ const Dataset::Index& Dataset::index(const std::string& dim) const {
             : fmt::format("dimension '{}' has no coordinate", dim);
     throw Error(ErrorCode::not_found, why + "; use positions, as in '#0:#4'");
   }
-  if (const auto other = indices_.find(dim); other != indices_.end())
-    return other->second->index(dim);
+  if (const auto other = indices_.find(name); other != indices_.end())
+    return other->second->index(name);
   {
     const std::lock_guard lock(cache_->mutex);
-    const auto it = cache_->values.find(dim);
+    const auto it = cache_->values.find(name);
     if (it != cache_->values.end()) return it->second;
   }
   Index values = read_index(*variable);  // without the lock: it may take round trips
   const std::lock_guard lock(cache_->mutex);
-  return cache_->values.emplace(dim, std::move(values)).first->second;
+  return cache_->values.emplace(name, std::move(values)).first->second;
 }
 
 void Dataset::load_index_values() const {
@@ -309,7 +303,8 @@ void Dataset::load_index_values() const {
   };
   try {
     for (const auto& [dim, size] : dims_)
-      if (index_of(dim) != nullptr && readers.size() < 64) readers.emplace_back(read, dim);
+      if (original_dim(dim) == dim && index_of(dim) != nullptr && readers.size() < 64)
+        readers.emplace_back(read, dim);
   } catch (const std::exception&) {
     // The system refuses another thread.
   }

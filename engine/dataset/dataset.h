@@ -1,8 +1,6 @@
 #pragma once
 // A Zarr group as xarray sees it: named dimensions, coordinates, data variables.
-// Source: xarray's Zarr backend (dimension names: v3 dimension_names, v2 _ARRAY_DIMENSIONS, NCZarr
-// dimrefs, else dim_0...), CF Conventions section 5 (coordinates). Where an array has no names,
-// those of its axes (OME-Zarr).
+// Source: xarray's Zarr backend, CF Conventions section 5 (coordinates).
 
 #include <map>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "engine/array/array.h"
 #include "engine/array/string_array.h"
 #include "engine/dataset/cf.h"
+#include "engine/dataset/dimension_names.h"
 #include "engine/dataset/positions.h"
 #include "engine/zarr/hierarchy.h"
 
@@ -109,8 +108,9 @@ class Dataset {
     std::vector<std::pair<std::string, std::int64_t>> dims;
     Json attributes = Json::object();
     std::map<std::string, std::shared_ptr<const Dataset>> indices;  // that have read them, by dim
-    std::vector<std::string> other_names;  // of variables that a view could name
-    std::map<std::string, Index> values;   // that are read already, by dimension
+    std::vector<std::string> other_names;              // of variables that a view could name
+    std::map<std::string, std::string> repeated_dims;  // see repeated_dims()
+    std::map<std::string, Index> values;               // that are read already, by dimension
   };
   explicit Dataset(Parts parts);
   ~Dataset();
@@ -126,6 +126,14 @@ class Dataset {
   const std::vector<std::pair<std::string, std::int64_t>>& dims() const { return dims_; }
   /// Throws not_found with the nearest name.
   std::int64_t dim_size(const std::string& dim) const;
+
+  /// Dimensions that some variable has twice, by the name of their repetition: {"c:2", "c"}. They
+  /// are as long, and have the same index coordinate.
+  const std::map<std::string, std::string>& repeated_dims() const { return repeated_dims_; }
+  /// "c" for "c:2" of these; else `dim` itself.
+  const std::string& original_dim(const std::string& dim) const;
+  /// Has the variable a dimension that repeats `dim`?
+  bool repeats_dim(const Variable& variable, const std::string& dim) const;
 
   const Json& attributes() const { return attributes_; }
 
@@ -151,11 +159,9 @@ class Dataset {
   std::map<std::string, std::string> problems_;  // of arrays that could not be used, by name
   std::map<std::string, std::shared_ptr<const Dataset>> indices_;
   std::vector<std::string> other_names_;
+  std::map<std::string, std::string> repeated_dims_;
   struct Cache;
   std::unique_ptr<Cache> cache_;
 };
-
-/// Dimension names of an array (see the file comment).
-std::vector<std::string> dimension_names(const ArrayMetadata& array);
 
 }  // namespace batchfs

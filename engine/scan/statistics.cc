@@ -26,7 +26,8 @@ std::vector<std::string> vertical_dims(const Dataset& dataset) {
                                                               "variable"};
   std::vector<std::string> dims;
   for (const auto& [dim, size] : dataset.dims()) {
-    bool vertical = std::find(kNames.begin(), kNames.end(), dim) != kNames.end();
+    bool vertical =
+        std::find(kNames.begin(), kNames.end(), dataset.original_dim(dim)) != kNames.end();
     if (const Variable* index = dataset.index_of(dim)) {
       const auto axis = index->attributes.find("axis");
       vertical = vertical || index->attributes.contains("positive") ||

@@ -83,6 +83,7 @@ struct BatchPlan {
   std::vector<Part> parts;
   std::vector<Repeat> repeats;
   std::vector<Padding> paddings;
+  std::vector<std::int64_t> padded;  // elements that `paddings` fill, which may overlap, by tensor
   std::vector<GivenValue> given;
   std::vector<MadePart> made;
   std::vector<CombinedPart> combined;      // of a sample in the order of computation

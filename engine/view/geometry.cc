@@ -1,6 +1,7 @@
 #include "engine/view/geometry.h"
 
 #include <algorithm>
+#include <array>
 
 namespace batchfs {
 
@@ -94,8 +95,12 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
   const auto axis_at = [&](std::size_t d) -> const AxisPlacement& {
     return d < rank ? placement.axes[d] : placement.repeated[d - rank];
   };
+  std::array<std::int64_t, kMaxDims> inside{};  // positions that are not padding
+  for (std::size_t d = 0; d < rank + placement.repeated.size(); ++d)
+    inside[d] = axis_at(d).extent();
   // Across the whole of the other dimensions: what overlaps is padding twice.
   const auto add = [&](std::size_t d, std::int64_t first, std::int64_t count) {
+    inside[d] -= count;
     Padding padding{placement.tensor, row.offsets[placement.tensor] + placement.base, {}, {}};
     for (std::size_t k = 0; k < rank + placement.repeated.size(); ++k) {
       padding.shape.push_back(axis_at(k).extent());
@@ -114,11 +119,19 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
     if (axis.window < 0 || axis.wrap) continue;
     for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
       const std::int64_t first = axis.first(o, row.starts[static_cast<std::size_t>(axis.window)]);
-      const std::int64_t inside = std::min(axis.size, axis.selected.size() - first);
-      if (inside < axis.size)
-        add(d, static_cast<std::int64_t>(o) * axis.size + inside, axis.size - inside);
+      const std::int64_t there =
+          std::clamp<std::int64_t>(axis.selected.size() - first, 0, axis.size);
+      if (there < axis.size)
+        add(d, static_cast<std::int64_t>(o) * axis.size + there, axis.size - there);
     }
   }
+  std::int64_t all = 1, filled = 1;
+  for (std::size_t d = 0; d < rank + placement.repeated.size(); ++d) {
+    all *= axis_at(d).extent();
+    filled *= inside[d];
+  }
+  if (padded_.size() <= placement.tensor) padded_.resize(placement.tensor + 1);
+  padded_[placement.tensor] += all - filled;
 }
 
 bool PlanBuilder::merge(Part& part, const Part& next) {
@@ -267,6 +280,7 @@ void PlanBuilder::add_made(const VariablePlacement& placement, const Part& part)
 
 void PlanBuilder::finish(BatchPlan& plan) {
   plan.paddings = std::move(paddings_);
+  plan.padded = std::move(padded_);
   plan.repeats = std::move(repeats_);
   plan.made = std::move(made_);
   for (Group& group : groups_) {

@@ -162,6 +162,7 @@ class PlanBuilder {
   std::vector<std::vector<Run>> runs_;  // per dimension, reused
   std::vector<Repeat> repeats_;         // distinct
   std::vector<Padding> paddings_;
+  std::vector<std::int64_t> padded_;  // elements, by tensor
   std::vector<MadePart> made_;
 };
 

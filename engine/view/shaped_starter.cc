@@ -12,7 +12,7 @@ namespace batchfs {
 
 namespace {
 
-using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
+using Sizes = StarterWindow;
 
 std::vector<const Variable*> variables_with(const Dataset& dataset, const Sizes& sizes) {
   std::vector<const Variable*> found;
@@ -21,7 +21,9 @@ std::vector<const Variable*> variables_with(const Dataset& dataset, const Sizes&
       return std::find(variable.dims.begin(), variable.dims.end(), size.first) !=
              variable.dims.end();
     });
-    if (has_all && !variable.is_coordinate && fits_tensor(variable)) found.push_back(&variable);
+    if (has_all && !find_unclear(sizes, dataset, variable) && !variable.is_coordinate &&
+        fits_tensor(variable))
+      found.push_back(&variable);
   }
   return found;
 }

@@ -33,6 +33,9 @@ std::string sample_dim(const Dataset& dataset) {
   std::string dim = largest->dims.front();
   for (const std::string& candidate : largest->dims)
     if (candidate == "time" || candidate == "init_time" || candidate == "date") dim = candidate;
+  // Windows along the repetition of a dimension leave the dimension itself whole.
+  for (const std::string& candidate : largest->dims)
+    if (dataset.original_dim(candidate) == dim) dim = candidate;
   return dim;
 }
 
@@ -47,10 +50,8 @@ std::optional<Duration> regular_step(const Dataset& dataset, const std::string& 
   }
 }
 
-using Window = std::vector<std::pair<std::string, std::int64_t>>;
-
 /// Of one sample of a variable. Floats become float32.
-double sample_bytes(const Variable& variable, const Window& window) {
+double sample_bytes(const Variable& variable, const StarterWindow& window) {
   double bytes = variable.cf.decoded.is_float() ? 4 : variable.cf.decoded.itemsize;
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {
     const auto windowed = std::find_if(window.begin(), window.end(),
@@ -62,13 +63,13 @@ double sample_bytes(const Variable& variable, const Window& window) {
 
 /// Halves the longest dimensions of a variable, first the last two, until a sample of it takes at
 /// most `bytes`.
-void cut_space(const Variable& variable, double bytes, Window& window) {
+void cut_space(const Variable& variable, double bytes, StarterWindow& window) {
   std::vector<std::pair<std::string, std::int64_t>> space;
   for (std::size_t d = 0; d < variable.dims.size(); ++d)
     if (variable.dims[d] != window.front().first)
       space.emplace_back(variable.dims[d], variable.shape[d]);
   const std::size_t inner = space.size() - std::min<std::size_t>(space.size(), 2);
-  const Window given = window;
+  const StarterWindow given = window;
   for (const std::int64_t least : {kMinWindow, std::int64_t{1}}) {
     for (const std::size_t first : {inner, std::size_t{0}})
       while (sample_bytes(variable, window) > bytes) {
@@ -93,15 +94,27 @@ void cut_space(const Variable& variable, double bytes, Window& window) {
 
 }  // namespace
 
+std::optional<std::string> find_unclear(const StarterWindow& window, const Dataset& dataset,
+                                        const Variable& variable) {
+  const auto has = [&window](const std::string& dim) {
+    return std::any_of(window.begin(), window.end(),
+                       [&dim](const auto& each) { return each.first == dim; });
+  };
+  for (const std::string& dim : variable.dims)
+    if (!has(dim) && has(dataset.original_dim(dim))) return dim;
+  return std::nullopt;
+}
+
 StarterView starter_view(const Dataset& dataset, const std::string& name,
                          std::uint64_t max_batch_bytes) {
   const std::string dim = sample_dim(dataset);
   const auto limit = static_cast<double>(max_batch_bytes);
-  Window window = {{dim, 1}};
+  StarterWindow window = {{dim, 1}};
   std::vector<const Variable*> all;
   double bytes = 0;
   for (const Variable& variable : dataset.variables())
-    if (has_dim(variable, dim) && !variable.is_coordinate && fits_tensor(variable)) {
+    if (has_dim(variable, dim) && !find_unclear(window, dataset, variable) &&
+        !variable.is_coordinate && fits_tensor(variable)) {
       all.push_back(&variable);
       bytes += sample_bytes(variable, window);
     }
@@ -127,6 +140,8 @@ StarterView starter_view(const Dataset& dataset, const std::string& name,
       return sample_bytes(*a, window) < sample_bytes(*b, window);
     })};
     cut_space(*chosen.front(), limit / static_cast<double>(least), window);
+    while (const auto repeated = find_unclear(window, dataset, *chosen.front()))
+      window.emplace_back(*repeated, dataset.dim_size(*repeated));
     bytes = sample_bytes(*chosen.front(), window);
   }
   std::int64_t samples = full;

@@ -2,12 +2,21 @@
 // A first view of a dataset, for people to change.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/view/view.h"
 
 namespace batchfs {
+
+/// Sizes of windows by dimension.
+using StarterWindow = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// A dimension of the variable without a window that repeats one with a window; views refuse that.
+std::optional<std::string> find_unclear(const StarterWindow& window, const Dataset& dataset,
+                                        const Variable& variable);
 
 struct StarterView {
   Json view;

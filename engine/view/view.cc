@@ -70,6 +70,12 @@ View::View(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
     }
     selected_.insert_or_assign(dim, select(*dataset_, dim, selector));
   }
+  for (const auto& [dim, original] : dataset_->repeated_dims()) {
+    const bool is_named =
+        std::any_of(spec_.select.begin(), spec_.select.end(),
+                    [&name = dim](const auto& each) { return each.first == name; });
+    if (!is_named) selected_.insert_or_assign(dim, selected(original));
+  }
 }
 
 void View::check_tensor_name(const std::string& name, const std::string& path) const {
@@ -124,6 +130,7 @@ std::uint32_t View::use_variable(const std::string& name, const std::string& pat
   if (!variable->is_readable())
     throw Error(ErrorCode::not_supported,
                 fmt::format("{}: '{}' cannot be read: {}", path, name, variable->unsupported));
+  check_repeated_dims(*variable, path);
   if (!fits_tensor(*variable))
     throw Error(ErrorCode::not_supported,
                 fmt::format("{}: '{}' is of type {}, which no tensor can hold", path, name,
@@ -170,6 +177,19 @@ std::uint32_t View::use_variable(const std::string& name, const std::string& pat
   if (whole->cf.time != CfDecoding::Time::none) whole->cf = variables_[number]->cf;
   whole_.emplace(number, std::move(whole));
   return number;
+}
+
+void View::check_repeated_dims(const Variable& variable, const std::string& path) const {
+  for (const std::string& dim : variable.dims) {
+    const std::string& original = dataset_->original_dim(dim);
+    if (original != dim && window_number(window_dims_, original) >= 0 &&
+        window_number(window_dims_, dim) < 0)
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("{0}: '{1}' has the dimension '{2}' twice, the second time as '{3}'; "
+                              "take windows along '{3}' only or along both, or leave '{1}' out of "
+                              "\"variables\"",
+                              path, variable.name, original, dim));
+  }
 }
 
 const Variable& View::whole_variable(std::uint32_t number) const {

@@ -195,6 +195,9 @@ class View {
   /// The number of a variable that can be read, entering it in variables_; of a concatenated one
   /// that of its first part, behind which the others follow. Throws with `path`.
   std::uint32_t use_variable(const std::string& name, const std::string& path);
+  /// Throws not_supported where the variable repeats a dimension of the windows and the view does
+  /// not say whether windows slide along the repetition: xarray selects along both.
+  void check_repeated_dims(const Variable& variable, const std::string& path) const;
   /// Throws where a source lacks labels along a dimension that is no window's, of which there would
   /// be no value.
   void check_joined(const Variable& variable, std::size_t d, const Positions& stored) const;

@@ -245,6 +245,7 @@ class XbatcherView final : public View {
 
   void place(std::uint32_t v) {
     const Variable& variable = *variables_[v];
+    check_repeated_dims(variable, "variables");
     const DataType type = result_type(variable);
     const std::vector<std::string> own = kept_dims(variable);
     const std::string suffix = x_.concat_input_dims ? "_input" : "";

@@ -70,18 +70,29 @@ Json array_codecs_v3(const DataType& type, const OutputChunks& chunks,
                          {"index_location", "end"}}}}});
 }
 
-/// dimension_names of the copy; null where the source names none.
+/// dimension_names of the copy, as stored, also those that occur twice; null where the source names
+/// none.
 Json names_v3(const ArrayMetadata& source, const Json& attributes) {
   if (source.zarr_format == 3 && !source.dimension_names.empty())
     return source.document.at("dimension_names");
-  if (source.zarr_format == 2 || attributes.contains(kDimensionKey)) {
-    const std::vector<std::string> names = dimension_names(source);
-    const auto is_made_up = [](const std::string& name) { return name.starts_with("dim_"); };
-    if (!attributes.contains(kDimensionKey) && std::all_of(names.begin(), names.end(), is_made_up))
-      return nullptr;
-    return names;
+  if (source.zarr_format == 3 && !attributes.contains(kDimensionKey)) return nullptr;
+  Json names = Json::array();
+  bool any = false;
+  for (const auto& name : stored_dimension_names(source)) {
+    any = any || name.has_value();
+    names.push_back(name ? Json(*name) : Json(nullptr));
   }
-  return nullptr;
+  if (any) return names;
+  return attributes.contains(kDimensionKey) ? Json(dimension_names(source)) : Json(nullptr);
+}
+
+/// _ARRAY_DIMENSIONS of the copy, which has a name for each dimension.
+std::vector<std::string> names_v2(const ArrayMetadata& source) {
+  std::vector<std::string> names = dimension_names(source);
+  const auto stored = stored_dimension_names(source);
+  for (std::size_t d = 0; d < names.size(); ++d)
+    if (stored[d]) names[d] = *stored[d];
+  return names;
 }
 
 /// A value to mask moves from v2's fill value to an attribute, in the form that format 3 has.
@@ -137,7 +148,7 @@ void make_v2(const ArrayMetadata& source, OutputArray& made) {
   if (source.zarr_format == 2) {
     dtype = source.document.at("dtype");
   } else {
-    attributes[kDimensionKey] = dimension_names(source);
+    attributes[kDimensionKey] = names_v2(source);
     dtype = type.is_variable() ? Json("|O") : v2_descr(type);
     fill = type.is_variable() ? source.fill_value_json : Json(nullptr);
     // Values to mask are named by the attribute alone in format 3, by the fill value in format 2.

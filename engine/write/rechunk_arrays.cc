@@ -70,18 +70,26 @@ OutputChunks chunks_of(const ArrayMetadata& source, const Dims& present,
                        const std::vector<std::string>& dims, bool keeps,
                        const RechunkOptions& options) {
   OutputChunks made{present, present};
+  const std::vector<std::size_t> firsts = first_dims_of_name(source);
+  // A length for "c" is that of "c:2" as well, the same name again, unless it has one itself.
+  const auto length_of = [&](const LengthByDim& lengths, std::size_t d) -> const std::int64_t* {
+    for (const std::string& dim : {dims[d], dims[firsts[d]]})
+      if (const auto given = lengths.find(dim); given != lengths.end() && !keeps)
+        return &given->second;
+    return nullptr;
+  };
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const std::int64_t all = source.shape[d];
     made.chunk[d] = clipped(present[d], all);
-    if (const auto given = options.chunks.find(dims[d]); given != options.chunks.end() && !keeps)
-      made.chunk[d] = clipped(given->second, all);
+    if (const std::int64_t* given = length_of(options.chunks, d))
+      made.chunk[d] = clipped(*given, all);
     made.object[d] = made.chunk[d];
-    const auto given = options.shards.find(dims[d]);
-    if (given == options.shards.end() || keeps) continue;
+    const std::int64_t* given = length_of(options.shards, d);
+    if (given == nullptr) continue;
     made.is_sharded = true;
     const std::int64_t chunk = made.chunk[d];
     const std::int64_t covering = (std::max<std::int64_t>(all, 1) + chunk - 1) / chunk * chunk;
-    made.object[d] = given->second == kWholeDim ? covering : std::min(given->second, covering);
+    made.object[d] = *given == kWholeDim ? covering : std::min(*given, covering);
   }
   return made;
 }

@@ -56,7 +56,7 @@ std::optional<Json> DocumentReader::document(const std::string& key) {
   add_to_digest(key);
   add_to_digest(text);
   try {
-    return parse_json(text, key, {.memory = memory_.left()});
+    return parse_metadata(text, key, memory_.left(), notes_);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::no_memory) throw memory_.exceeded().at(key);
     throw;

@@ -10,6 +10,7 @@
 
 #include "engine/base/json.h"
 #include "engine/store/store.h"
+#include "engine/zarr/metadata_json.h"
 #include "engine/zarr/metadata_memory.h"
 
 namespace batchfs {
@@ -38,6 +39,9 @@ class DocumentReader {
   /// The first such answer.
   const std::optional<Error>& refusal() const { return refusal_; }
 
+  /// How the documents so far differ from what is stored.
+  const DocumentNotes& notes() const { return notes_; }
+
   /// Of the keys and the bytes of all documents so far: 16 hexadecimal digits.
   std::string digest() const;
 
@@ -50,6 +54,7 @@ class DocumentReader {
   const std::uint64_t largest_;  // bytes of one document
   std::map<std::string, std::future<std::optional<Buffer>>> asked_;
   std::optional<Error> refusal_;
+  DocumentNotes notes_;
   std::uint64_t digest_ = 0;
 };
 

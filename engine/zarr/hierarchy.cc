@@ -61,6 +61,8 @@ class Opener {
       walk("", true);
     else
       open_root_v2();
+    for (const auto& [key, why] : reader_.notes().left_out) add_problem(key, why);
+    result_.notes = reader_.notes().repaired;
     if (result_.groups.empty() && result_.arrays.empty()) refuse();
     drop_what_is_below_arrays();
     add_implicit_groups();

@@ -32,6 +32,9 @@ struct Hierarchy {
   OmeMetadata ome;
   /// Metadata that could not be used: key and reason. Shown by inspect, logged by the mount.
   std::vector<std::pair<std::string, std::string>> problems;
+  /// Attributes that are not read as they are stored: key of the document and what it was read as.
+  /// Shown by inspect, logged by the mount.
+  std::vector<std::pair<std::string, std::string>> notes;
   /// Names this snapshot of the store: its own id of it, else a digest of all metadata read.
   std::string snapshot_id;
   /// What a store with a history says of this version.

@@ -52,6 +52,7 @@ class Finder {
         for (const char* document : documents()) reader_.ask_ahead(join_path(path, document));
       for (const std::string& path : round) guarded(path, [&] { add(path); });
     }
+    for (const auto& note : reader_.notes().repaired) hierarchy_.notes.push_back(note);
     if (!found_) return;
     read_ome(hierarchy_, memory_);
     const std::string both = hierarchy_.snapshot_id + reader_.digest();

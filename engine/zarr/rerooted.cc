@@ -38,6 +38,8 @@ Hierarchy rerooted(Hierarchy hierarchy, const std::string& path) {
     }
   for (auto& [key, why] : hierarchy.problems)
     if (const auto name = below(key)) result.problems.emplace_back(*name, std::move(why));
+  for (auto& [key, why] : hierarchy.notes)
+    if (const auto name = below(key)) result.notes.emplace_back(*name, std::move(why));
   // It names paths. Its memory was counted when the hierarchy was read.
   MetadataMemory memory(UINT64_MAX);
   read_ome(result, memory);

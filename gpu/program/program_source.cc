@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/rounding.h"
+#include "engine/view/plan_check.h"
 
 namespace batchfs::gpu {
 
@@ -70,7 +71,11 @@ void ProgramSource::look_ahead(std::uint64_t place) {
          (planned_.size() < 2 || bytes < (std::uint64_t{8} << 20))) {
     const auto next = sequence_(planned_up_to_);
     if (!next) break;
-    planned_.push_back({planned_up_to_++, view_->plan(next->epoch, next->batch)});
+    planned_.push_back({planned_up_to_++, view_->plan(next->epoch, next->batch), {}});
+    if (const auto wrong = find_mistake(*view_, planned_.back().plan)) {
+      planned_.back().why_refused = wrong->what();
+      planned_.back().plan = {};
+    }
     bytes += planned_.back().plan.parts.size() * sizeof(Part);
     const std::lock_guard lock(mutex_);
     for (const ChunkUse& use : planned_.back().plan.chunks)
@@ -118,6 +123,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
   batch->place = place;
   batch->slot = slot;
   std::shared_ptr<ProgramPart> part = new_part(batch);
+  batch->why_failed = planned.why_refused;
   try {
     add_paddings(part->gathers, tables_, planned.plan, tensors);
     add_given(part->gathers, *view_, tables_, planned.plan, tensors);

@@ -80,6 +80,7 @@ class ProgramSource {
   struct Planned {
     std::uint64_t place = 0;
     BatchPlan plan;
+    std::string why_refused;  // of a plan with a mistake, which is empty here
   };
   using Key = ChunkArena::Key;
 

@@ -149,7 +149,8 @@ std::vector<Positions> choose(const Dataset& dataset, const NamedDims& dims,
                               const std::map<std::string, Selector>& selectors) {
   std::vector<Positions> positions;
   for (const auto& [name, length] : dims) {
-    const auto selector = selectors.find(name);
+    auto selector = selectors.find(name);
+    if (selector == selectors.end()) selector = selectors.find(dataset.original_dim(name));
     positions.push_back(selector == selectors.end() ? Positions::range(0, length)
                                                     : select(dataset, name, selector->second));
   }

@@ -104,6 +104,9 @@ Json store_json(const OpenedStore& opened, const std::vector<InspectedArray>& en
   json["problems"] = Json::array();
   for (const auto& [key, why] : hierarchy.problems)
     if (is_in_group(key, opened.group)) json["problems"].push_back({{"key", key}, {"why", why}});
+  json["notes"] = Json::array();
+  for (const auto& [key, why] : hierarchy.notes)
+    if (is_in_group(key, opened.group)) json["notes"].push_back({{"key", key}, {"why", why}});
   return json;
 }
 

@@ -294,6 +294,10 @@ std::string troubles_text(const OpenedStore& opened, const std::vector<Inspected
     out +=
         "\n" + layout.problem("Cannot be decoded, only read with --decode raw:") + "\n" + undecoded;
   if (!trouble.empty()) out += "\n" + layout.problem("Cannot be read:") + "\n" + trouble;
+  std::string notes;
+  for (const auto& [key, why] : opened.hierarchy->notes)
+    if (is_in_group(key, opened.group)) notes += "  " + printable(key + ": " + why) + "\n";
+  if (!notes.empty()) out += "\nNot read as stored:\n" + notes;
   return out;
 }
 

@@ -75,14 +75,17 @@ std::string short_label(std::string text) {
   return shortened(text, kMaxLabel);
 }
 
+/// Empty where the dimension has no labels, or no such position.
 std::string label_at(const Dataset& coordinates, const std::string& dim, std::int64_t i) {
   const Dataset::Index* index = index_of(coordinates, dim);
-  return index == nullptr ? std::string() : short_label(label_text(*index, i));
+  if (index == nullptr || i < 0 || i >= index->values.shape[0]) return {};
+  return short_label(label_text(*index, i));
 }
 
 /// "time 2000-01-15 (16 of 31), level 500 (3 of 13)".
 std::string position_text(const Variable& variable, const Dataset& coordinates,
                           const SamplePlan& plan) {
+  if (plan.box.empty()) return {};
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {
     const bool shown =

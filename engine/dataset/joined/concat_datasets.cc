@@ -36,6 +36,8 @@ class Concatenation {
     result.memory_limit = first_.memory_limit();
     result.attributes = first_.attributes();
     result.dims = first_.dims();
+    for (const auto& [dim, original] : first_.repeated_dims())
+      if (dim != dim_ && original != dim_) result.repeated_dims.emplace(dim, original);
     for (auto& [dim, size] : result.dims) {
       if (dim == dim_) size = length_;
       if (dim != dim_ && first_.index_of(dim) != nullptr)
@@ -85,7 +87,7 @@ class Concatenation {
   std::string differing_dim() const {
     std::vector<std::string> differing;
     for (const auto& [dim, size] : first_.dims())
-      if (first_difference(dim)) differing.push_back(dim);
+      if (first_.original_dim(dim) == dim && first_difference(dim)) differing.push_back(dim);
     if (differing.size() == 1) return differing.front();
     if (differing.empty())
       throw failure(
@@ -131,7 +133,7 @@ class Concatenation {
                               "\"concat\": {{\"dim\": \"{2}\"}}",
                               rule_.path, parts_.front().name, dim_, nearest_or_all(dim_, dims)));
     for (const std::string& dim : dims) {
-      if (dim == dim_) continue;
+      if (first_.original_dim(dim) == dim_) continue;
       if (const auto part = first_difference(dim))
         throw failure(fmt::format("stores {} along '{}' have the same '{}', but {}, and {}{}",
                                   rule_.is_new ? "beside one another" : "one behind the other",
@@ -327,6 +329,11 @@ class Concatenation {
       result.axis = nullptr;
       return result;
     };
+    if (first_.repeats_dim(variable, dim_))
+      return refuse(
+          fmt::format("it has the dimension '{}' more than once, along which the stores "
+                      "are joined",
+                      dim_));
     const auto along = std::find(variable.dims.begin(), variable.dims.end(), dim_);
     if (along != variable.dims.end()) {
       result.concat_dim = static_cast<std::size_t>(along - variable.dims.begin());

@@ -34,6 +34,7 @@ class Joiner {
     parts_.attributes = anchor.dataset->attributes();
     parts_.variables = anchor.dataset->variables();
     parts_.dims = anchor.dataset->dims();
+    parts_.repeated_dims = anchor.dataset->repeated_dims();
     for (const auto& [dim, size] : parts_.dims)
       axes_.emplace(dim, JoinAxis{anchor.name, anchor.dataset, dim});
     for (const JoinedSource& source : sources_) add(source);
@@ -62,6 +63,7 @@ class Joiner {
       for (std::size_t d = 0; d < variable.dims.size(); ++d) {
         const auto [found, is_new] = along.try_emplace(variable.dims[d]);
         if (is_new) found->second = lay(source, variable.dims[d]);
+        if (is_new) keep_repeated(*source.dataset, variable.dims[d], along);
         joined.dims[d] = found->second.dim;
         joined.joins[d] = found->second.join;
         joined.shape[d] = size_of(found->second.dim);
@@ -73,6 +75,19 @@ class Joiner {
                                   joined.name, joined.dims[d]));
       parts_.variables.push_back(std::move(joined));
     }
+  }
+
+  /// A dimension that repeats another one still does if both lie position by position.
+  void keep_repeated(const Dataset& dataset, const std::string& dim,
+                     const std::map<std::string, Along>& along) {
+    const std::string& original = dataset.original_dim(dim);
+    const auto first = along.find(original);
+    if (original == dim || first == along.end()) return;
+    const auto as_is = [](const Along& own, const std::string& name) {
+      return own.join == nullptr && own.dim == name;
+    };
+    if (as_is(first->second, original) && as_is(along.at(dim), dim))
+      parts_.repeated_dims.emplace(dim, original);
   }
 
   /// Of what a view says.
@@ -133,6 +148,7 @@ class Joiner {
   void add_dim(const JoinAxis& own) {
     parts_.dims.emplace_back(own.dim, own.dataset->dim_size(own.dim));
     axes_.emplace(own.dim, own);
+    if (own.dataset->original_dim(own.dim) != own.dim) return;  // has the coordinate of another
     const Variable* index = own.dataset->index_of(own.dim);
     const bool taken = std::any_of(parts_.variables.begin(), parts_.variables.end(),
                                    [&](const Variable& each) { return each.name == own.dim; });

@@ -156,6 +156,7 @@ class Stack {
     Dataset::Parts result;
     result.memory_limit = dataset.memory_limit();
     result.attributes = dataset.attributes();
+    result.repeated_dims = dataset.repeated_dims();
     result.dims.emplace_back(dim_, 1);
     for (const auto& [dim, size] : dataset.dims()) {
       result.dims.emplace_back(dim, size);

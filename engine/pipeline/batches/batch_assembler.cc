@@ -13,6 +13,7 @@
 
 #include "engine/pipeline/batches/deliveries.h"
 #include "engine/pipeline/engine_errors.h"
+#include "engine/view/plan_check.h"
 
 namespace batchfs {
 
@@ -171,6 +172,7 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
         std::make_shared<Unfinished>(Unfinished{batch, layout.tensors, {}, {}, {}});
     for (const std::uint64_t size : operands) unfinished->operands.emplace_back(size);
     BatchPlan plan = view.plan(request.epoch, request.global_batch());
+    check_plan(view, plan);
     lay_out(view, plan, *unfinished, *assembly);
     unfinished->combined = std::move(plan.combined);
     unfinished->combined_paddings = std::move(plan.combined_paddings);

@@ -28,6 +28,7 @@ class Coarsening final : public AssembledChannel {
   VariablePlacement operand(const VariablePlacement& placement, std::uint32_t own) const;
 
   std::int64_t sample_bytes() const override;
+  Target target() const override { return {coarse_, strides_, repeat_}; }
   void write(std::byte* operands, std::byte* out, const Dims& starts) const override;
 
   /// Does "normalize" have numbers of its own along dimension `d` of the channel?

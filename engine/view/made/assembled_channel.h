@@ -28,6 +28,13 @@ class AssembledChannel {
   /// Bytes of a sample's operands.
   virtual std::int64_t sample_bytes() const = 0;
 
+  /// Where write() puts the values of a sample: a box that begins at `out`, and its repetitions.
+  struct Target {
+    const Dims &shape, &strides;  // bytes
+    const Repeat& repeat;
+  };
+  virtual Target target() const = 0;
+
   /// Of one sample. `operands` is aligned for double, and may be overwritten; `out` is where the
   /// channel begins. `starts` are those of the sample's windows, as in Row.
   virtual void write(std::byte* operands, std::byte* out, const Dims& starts) const = 0;

@@ -27,6 +27,7 @@ class Combination final : public AssembledChannel {
               std::shared_ptr<const Converter> converter);
 
   std::int64_t sample_bytes() const override;
+  Target target() const override { return {extents_, strides_, repeat_}; }
   /// Where a variable goes among the operands of a sample, as operand number `number`. `own` is the
   /// number of the operands among the tensors of the plan.
   VariablePlacement operand(std::size_t number, const Variable& variable, std::uint32_t index,

@@ -139,7 +139,8 @@ class Search {
       if (has_times_along(dataset_, dim)) found.push_back(dim);
     if (found.empty())
       for (const auto& [dim, size] : dataset_.dims())
-        if (has_times_along(dataset_, dim)) found.push_back(dim);
+        if (dataset_.original_dim(dim) == dim && has_times_along(dataset_, dim))
+          found.push_back(dim);
     if (found.size() > 1)
       throw fail(
           fmt::format("there are several dimensions of times: {}; name one: \"time\": \"{}\"",

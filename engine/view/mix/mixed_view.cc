@@ -422,6 +422,11 @@ class MixedView final : public View {
       if (padding.tensor >= tensors) padding.tensor += first.combination;
       plan.paddings.push_back(padding);
     }
+    for (std::uint32_t t = 0; t < own.padded.size(); ++t) {
+      const std::uint32_t tensor = t < tensors ? t : t + first.combination;
+      if (plan.padded.size() <= tensor) plan.padded.resize(tensor + 1);
+      plan.padded[tensor] += own.padded[t];
+    }
     plan.combined_paddings.insert(plan.combined_paddings.end(), own.combined_paddings.begin(),
                                   own.combined_paddings.end());
     for (GivenValue value : own.given) {

@@ -13,49 +13,6 @@ using testing::HasSubstr;
 
 using DimList = std::vector<std::pair<std::string, std::int64_t>>;
 
-ArrayMetadata v2(const Json& attributes, const Json& more = Json::object(),
-                 const Shape& shape = {2, 3}) {
-  Json document = {{"zarr_format", 2},   {"shape", shape},        {"chunks", shape},
-                   {"dtype", "<f4"},     {"compressor", nullptr}, {"order", "C"},
-                   {"filters", nullptr}, {"fill_value", nullptr}};
-  for (const auto& [key, value] : more.items()) document[key] = value;
-  return parse_array_v2("v", document, attributes, "v");
-}
-
-TEST(DimensionNames, OfFormat2) {
-  EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y", "x"}}})), ElementsAre("y", "x"));
-  EXPECT_THAT(dimension_names(v2(Json::object())), ElementsAre("dim_0", "dim_1"));
-  // What does not fit the shape names nothing.
-  EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y"}}})), ElementsAre("dim_0", "dim_1"));
-  EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y", 5}}})),
-              ElementsAre("dim_0", "dim_1"));
-  EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", "yx"}})), ElementsAre("dim_0", "dim_1"));
-  EXPECT_THAT(dimension_names(v2(Json::object(), Json::object(), Shape{})), ElementsAre());
-}
-
-TEST(DimensionNames, OfNczarr) {
-  EXPECT_THAT(dimension_names(
-                  v2(Json::object(), {{"_NCZARR_ARRAY", {{"dimrefs", {"/lat", "/group/lon"}}}}})),
-              ElementsAre("lat", "lon"));
-  EXPECT_THAT(
-      dimension_names(v2({{"_nczarr_array", {{"dimension_references", {"/lat", "/lon"}}}}})),
-      ElementsAre("lat", "lon"));
-  EXPECT_THAT(dimension_names(v2({{"_nczarr_array", {{"dimrefs", 7}}}})),
-              ElementsAre("dim_0", "dim_1"));
-}
-
-TEST(DimensionNames, OfFormat3) {
-  Json document = parse_json(
-      R"({"zarr_format": 3, "node_type": "array", "shape": [2, 3], "data_type": "float32",
-    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 3]}},
-    "chunk_key_encoding": {"name": "default"}, "fill_value": 0,
-    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "dimension_names": ["y", null]})",
-      "v");
-  EXPECT_THAT(dimension_names(parse_array_v3("v", document, "v")), ElementsAre("y", "dim_1"));
-  document.erase("dimension_names");
-  EXPECT_THAT(dimension_names(parse_array_v3("v", document, "v")), ElementsAre("dim_0", "dim_1"));
-}
-
 TEST(Dataset, PutsDataBeforeCoordinatesAndDimensionsInThatOrder) {
   MemoryData data;
   data.index<double>("a_first_by_name", "<f8", {1, 2})
@@ -98,6 +55,34 @@ TEST(Dataset, OfAStoreThatIsAnArray) {
   ASSERT_EQ(dataset.variables().size(), 1u);
   EXPECT_EQ(values_of<float>(read_variable(dataset.variable("values"))),
             (std::vector<float>{1, 2}));
+}
+
+TEST(Dataset, ADimensionThatAVariableHasTwiceHasTwoNamesAndOneCoordinate) {
+  MemoryData data;
+  data.declare("cov", "<f4", {"time", "c", "c"}, {2, 3, 3}, {1, 3, 3})
+      .declare("flux", "<f4", {"time", "c"}, {2, 3}, {2, 3})
+      .declare("other", "<f4", {"d", "d"}, {3, 4}, {3, 4})
+      .index<std::int32_t>("c", "<i4", {10, 20, 30});
+  const auto dataset = data.dataset();
+  EXPECT_THAT(dataset->variable("cov").dims, ElementsAre("time", "c", "c:2"));
+  EXPECT_EQ(dataset->dim_size("c:2"), 3);
+  EXPECT_EQ(dataset->original_dim("c:2"), "c");
+  EXPECT_EQ(dataset->original_dim("c"), "c");
+  EXPECT_TRUE(dataset->repeats_dim(dataset->variable("cov"), "c"));
+  EXPECT_FALSE(dataset->repeats_dim(dataset->variable("flux"), "c"));
+  EXPECT_EQ(dataset->index_of("c:2"), dataset->find("c"));
+  EXPECT_EQ(values_of<std::int32_t>(dataset->index_values("c:2")),
+            (std::vector<std::int32_t>{10, 20, 30}));
+  // One of another length is another dimension.
+  EXPECT_THAT(dataset->variable("other").dims, ElementsAre("d", "d:2"));
+  EXPECT_EQ(dataset->original_dim("d:2"), "d:2");
+  EXPECT_EQ(dataset->dim_size("d:2"), 4);
+}
+
+TEST(Dataset, AStoredNameIsNotTheRepetitionOfAnother) {
+  MemoryData data;
+  data.declare("cov", "<f4", {"c", "c"}, {3, 3}, {3, 3}).declare("flux", "<f4", {"c:2"}, {3}, {3});
+  EXPECT_TRUE(data.dataset()->repeated_dims().empty());
 }
 
 TEST(Dataset, NamesTheNearest) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/view/plan_check.h"
 #include "engine/view/view.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
@@ -22,6 +23,7 @@ inline std::vector<std::vector<std::int64_t>> assembled(
     const View& view, std::int64_t epoch, std::int64_t batch,
     const std::map<std::string, std::int64_t>& base = {}) {
   const BatchPlan plan = view.plan(epoch, batch);
+  check_plan(view, plan);
   std::vector<std::vector<std::int64_t>> tensors;
   for (const Dims& shape : plan.shapes)
     tensors.emplace_back(static_cast<std::size_t>(element_count(shape)), -1);

@@ -5,10 +5,12 @@
 #include <random>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "engine/pipeline/engine.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
+#include "tests/unit/engine/view/wrong_view.h"
 #include "tests/unit/gpu/coded_data.h"
 
 namespace batchfs::gpu {
@@ -205,6 +207,28 @@ TEST(ProgramSource, BatchesAreTheEnginesAndEachChunkIsDecodedOnce) {
   EXPECT_EQ(result.counters.chunks_on_cpu, 35u);
   EXPECT_EQ(result.counters.chunks_refused, 0u);
   EXPECT_GT(result.counters.chunks_shared, 40u);
+}
+
+TEST(ProgramSource, ABatchWithAWrongPlanFailsAndTheOthersDoNot) {
+  const MemoryData data = coded_data(12, 2, 8, 10);
+  const std::string json = R"({"window": {"time": 1}, "variables": ["v1"], "batch": 4})";
+  int planned = 0;
+  const auto view =
+      std::make_shared<WrongView>(data.dataset(), json, "v1", [&planned](BatchPlan& plan) {
+        if (planned++ == 1) plan.parts.back().offset += 4;
+      });
+  Epoch result;
+  run(view, 64 << 10, 1 << 20, result);
+  ASSERT_EQ(result.failed.size(), 3u);
+  EXPECT_EQ(result.failed[0], "");
+  EXPECT_NE(result.failed[1].find("the plan of the batch is wrong in 'v1'"), std::string::npos)
+      << result.failed[1];
+  EXPECT_EQ(result.failed[2], "");
+  const auto right = View::parse(data.dataset(), json, "v", "test");
+  Epoch all;
+  run(right, 64 << 10, 1 << 20, all);
+  EXPECT_EQ(result.batches[0], all.batches[0]);
+  EXPECT_EQ(result.batches[2], all.batches[2]);
 }
 
 TEST(ProgramSource, RoomForFewChunksIsUsedAgainAndAgain) {

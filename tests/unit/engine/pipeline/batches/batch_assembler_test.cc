@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine/pipeline/parts.h"
+#include "tests/unit/engine/view/wrong_view.h"
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
@@ -53,6 +54,30 @@ TEST_F(BatchAssemblerTest, AnErrorGoesToTheWaiterAndTheLog) {
   EXPECT_NE(parts_.log.text().find("epoch 0 batch 2 failed"), std::string::npos)
       << parts_.log.text();
   EXPECT_TRUE(eventually([&] { return parts_.budget.used() == 0; }));
+}
+
+TEST_F(BatchAssemblerTest, AWrongPlanIsAnErrorOfItsBatchAndWritesNothing) {
+  for (const std::int64_t offset : {std::int64_t{-4}, std::int64_t{4}, INT64_MAX}) {
+    const auto view = std::make_shared<WrongView>(
+        parts_.data.dataset, R"({"window": {"time": 1}, "batch": 4})", "v",
+        [offset](BatchPlan& plan) { plan.parts[0].offset = offset; });
+    BatchRequest request = parts_.request(0);
+    request.view = view;
+    const auto promise = std::make_shared<std::promise<Result>>();
+    Waiter waiter{[promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
+                    promise->set_value({std::move(batch), error});
+                  },
+                  nullptr, Trace::now()};
+    parts_.assembler.post(parts_.table.open(request, waiter).assemble);
+    const auto [batch, error] = promise->get_future().get();
+    EXPECT_EQ(batch, nullptr);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error_of(error).code(), ErrorCode::internal);
+    EXPECT_EQ(to_errno(error_of(error).code()), EIO);
+    EXPECT_NE(parts_.log.text().find("the plan of the batch is wrong in 'v'"), std::string::npos)
+        << parts_.log.text();
+    EXPECT_TRUE(eventually([&] { return parts_.budget.used() == 0; }));
+  }
 }
 
 TEST_F(BatchAssemblerTest, AReaderQueuesForMemoryAndAPrefetchIsGivenUp) {
