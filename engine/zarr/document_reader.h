@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/base/json.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/store.h"
 #include "engine/zarr/metadata_memory.h"
 
@@ -38,19 +39,18 @@ class DocumentReader {
   /// The first such answer.
   const std::optional<Error>& refusal() const { return refusal_; }
 
-  /// Of the keys and the bytes of all documents so far: 16 hexadecimal digits.
+  /// Of the keys and the bytes of all documents so far: a fingerprint.
   std::string digest() const;
 
  private:
   void ask_range_ahead(const std::string& key, ByteRange range);
-  void add_to_digest(std::string_view text);
 
   Store& store_;
   MetadataMemory& memory_;
   const std::uint64_t largest_;  // bytes of one document
   std::map<std::string, std::future<std::optional<Buffer>>> asked_;
   std::optional<Error> refusal_;
-  std::uint64_t digest_ = 0;
+  Fingerprint digest_;
 };
 
 }  // namespace batchfs

@@ -80,8 +80,9 @@ class DiskCache final : public Store {
 
   void read_version_async(const std::string& key, ByteRange range, const std::string& known,
                           VersionedDone done) override {
-    if (!known.empty()) return parent_->read_version_async(key, range, known, std::move(done));
-    start(key, range, std::move(done));
+    if (!known.empty() && known != kNoVersion)
+      return parent_->read_version_async(key, range, known, std::move(done));
+    start(key, range, std::move(done), !known.empty());
   }
 
   void stop() override { parent_->stop(); }
@@ -112,15 +113,16 @@ class DiskCache final : public Store {
     CacheFiles::Name name;
   };
 
-  /// `done` gets the bytes, and the object's size where that is known.
-  void start(const std::string& key, ByteRange range, VersionedDone done) {
+  /// `done` gets the bytes, and the object's size where that is known. `anew`: what is kept is not
+  /// what was stored, whatever its checksum says; the next takes its place.
+  void start(const std::string& key, ByteRange range, VersionedDone done, bool anew = false) {
     const bool was_there = versions_.contains(key);
     std::optional<Kept> kept;
     std::optional<std::uint64_t> current;
     try {
       check_key(key);
       current = versions_.find(key);
-      kept = find(key, range, current);
+      if (!anew) kept = find(key, range, current);
     } catch (...) {
       return done(std::current_exception());
     }
@@ -131,7 +133,7 @@ class DiskCache final : public Store {
       return done(answer(std::move(kept->bytes), kept->version));
     }
     const auto shared = std::make_shared<std::optional<Kept>>(std::move(kept));
-    const std::string known = *shared ? (*shared)->version.text : std::string();
+    const std::string known = anew ? kNoVersion : *shared ? (*shared)->version.text : "";
     parent_->read_version_async(
         key, range, known,
         [this, key, range, was_there, shared, done = std::move(done)](Outcome outcome) {
@@ -208,10 +210,10 @@ class DiskCache final : public Store {
 
   /// Weak and strong tags of one object differ in the prefix only (a server that compresses, or
   /// not).
-  static std::uint64_t digest(const CacheFiles::Version& version) {
+  std::uint64_t digest(const CacheFiles::Version& version) const {
     std::string_view text = version.text;
     if (text.starts_with("W/")) text.remove_prefix(2);
-    return ObjectVersions::digest(text);
+    return versions_.digest(text);
   }
 
   /// False when the object had another version.

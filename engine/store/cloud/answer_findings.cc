@@ -13,11 +13,13 @@ ExpectedAnswers expected_answers(const HttpRequest& request) {
       std::any_of(request.headers.begin(), request.headers.end(), [](const auto& header) {
         return header.first == "If-None-Match" || header.first == "If-Modified-Since";
       });
-  return {request.range.has_value(), is_conditional};
+  const bool has_range = request.range.has_value() && request.asks_for_range;
+  return {has_range, has_range && request.range->from_end, is_conditional};
 }
 
-Finding judge_answer(ObjectService& service, const std::function<void(const HttpResponse&)>& verify,
-                     const HttpResponse& response, const ExpectedAnswers& expected) {
+AnswerFinding judge_answer(ObjectService& service,
+                           const std::function<void(const HttpResponse&)>& verify,
+                           const HttpResponse& response, const ExpectedAnswers& expected) {
   try {
     if (response.from_gateway && response.status != 200 && response.status != 206)
       throw Error(ErrorCode::io, fmt::format("it answers with status {}", response.status));
@@ -25,6 +27,8 @@ Finding judge_answer(ObjectService& service, const std::function<void(const Http
     const bool is_answer = (response.status == 416 && expected.range) ||
                            (response.status == 304 && expected.condition);
     if (!is_answer) verdict = service.classify(response);
+    if (verdict.kind == Verdict::failed && expected.suffix && may_refuse_range(response.status))
+      verdict = {};
     if (verdict.kind == Verdict::ok && verify) verify(response);
     return {verdict, verdict.kind == Verdict::retry ? retry_after(response) : std::nullopt};
   } catch (...) {
@@ -32,7 +36,7 @@ Finding judge_answer(ObjectService& service, const std::function<void(const Http
   }
 }
 
-Finding judge_failure(const std::exception_ptr& failure) {
+AnswerFinding judge_failure(const std::exception_ptr& failure) {
   Error error = error_of(failure);
   const bool may_pass = error.code() == ErrorCode::io || error.code() == ErrorCode::timed_out;
   return {{may_pass ? Verdict::retry : Verdict::failed, std::move(error)}};

@@ -11,20 +11,22 @@ namespace batchfs {
 /// Answers that only some requests may get.
 struct ExpectedAnswers {
   bool range = false;      // 416: the object ends before this offset
+  bool suffix = false;     // 400, 501: the server wants offsets
   bool condition = false;  // 304: not modified
 };
 ExpectedAnswers expected_answers(const HttpRequest& request);
 
-struct Finding {
+struct AnswerFinding {
   Verdict verdict;
   std::optional<double> wait = {};  // seconds that the server asks for
 };
 
 /// `verify` as in ObjectRequests::Job; may be empty. Of a gateway's answers, those with an object
 /// are good and all others failed: the service does not see them.
-Finding judge_answer(ObjectService& service, const std::function<void(const HttpResponse&)>& verify,
-                     const HttpResponse& response, const ExpectedAnswers& expected);
+AnswerFinding judge_answer(ObjectService& service,
+                           const std::function<void(const HttpResponse&)>& verify,
+                           const HttpResponse& response, const ExpectedAnswers& expected);
 /// Without an answer.
-Finding judge_failure(const std::exception_ptr& failure);
+AnswerFinding judge_failure(const std::exception_ptr& failure);
 
 }  // namespace batchfs

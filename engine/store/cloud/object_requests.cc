@@ -264,7 +264,7 @@ class ObjectRequests::Impl {
   /// An attempt has ended.
   void arrived(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
                HttpOutcome outcome, const ExpectedAnswers& expected = {}) {
-    Finding finding;
+    AnswerFinding finding;
     if (const HttpResponse* response = std::get_if<HttpResponse>(&outcome)) {
       finding = judge_answer(*service_, run->job.verify, *response, expected);
     } else {
@@ -294,7 +294,7 @@ class ObjectRequests::Impl {
 
   /// Takes the attempt off the run and decides what follows; true when `finding` is the run's end.
   bool settle(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
-              Finding& finding) {
+              AnswerFinding& finding) {
     Verdict& verdict = finding.verdict;
     const std::int64_t now = steady_now();
     const std::int64_t started = attempt->progress->started,

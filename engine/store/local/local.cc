@@ -32,13 +32,6 @@ std::int64_t nanoseconds(const struct timespec& time) {
   return time.tv_sec * INT64_C(1'000'000'000) + time.tv_nsec;
 }
 
-std::uint64_t version_of(const struct stat& file) {
-  const std::uint64_t facts[] = {file.st_dev, file.st_ino, static_cast<std::uint64_t>(file.st_size),
-                                 static_cast<std::uint64_t>(nanoseconds(file.st_mtim)),
-                                 static_cast<std::uint64_t>(nanoseconds(file.st_ctim))};
-  return std::max<std::uint64_t>(1, XXH3_64bits(facts, sizeof facts));
-}
-
 /// How long it takes until a further change must change the version, too; 0 for a file that has
 /// been as it is for a while. A time stamp in the future tells nothing: another machine's clock
 /// made it.
@@ -252,6 +245,14 @@ class LocalStore final : public Store {
       sum += XXH3_64bits_withSeed(facts, sizeof facts,
                                   XXH3_64bits(entry_name.data(), entry_name.size()));
     }
+  }
+
+  std::uint64_t version_of(const struct stat& file) const {
+    const std::uint64_t facts[] = {file.st_dev, file.st_ino,
+                                   static_cast<std::uint64_t>(file.st_size),
+                                   static_cast<std::uint64_t>(nanoseconds(file.st_mtim)),
+                                   static_cast<std::uint64_t>(nanoseconds(file.st_ctim))};
+    return versions_.digest({reinterpret_cast<const char*>(facts), sizeof facts});
   }
 
   Descriptor open(const std::string& key) const {

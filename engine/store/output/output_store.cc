@@ -6,6 +6,7 @@
 
 #include "engine/store/cloud/cloud_store.h"
 #include "engine/store/output/cloud_output.h"
+#include "engine/store/uri.h"
 
 namespace batchfs {
 
@@ -21,7 +22,7 @@ std::string scheme_in(const std::string& url) {
 std::string resolved(const std::string& url) {
   const std::string scheme = scheme_in(url);
   const bool is_local = scheme.empty() || scheme == "file";
-  std::string place = scheme == "file" ? url.substr(7) : url;
+  std::string place = scheme == "file" ? path_of_file_url(url) : url;
   if (is_local) {
     std::error_code ignored;
     const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(place), ignored);
@@ -48,7 +49,7 @@ std::string shown_output(const std::string& url) {
 std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConfig& config) {
   const std::string scheme = scheme_in(url);
   if (scheme.empty() || scheme == "file") {
-    std::string path = scheme.empty() ? url : url.substr(7);
+    std::string path = scheme.empty() ? url : path_of_file_url(url);
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (path.empty()) throw Error(ErrorCode::invalid_argument, "the output has no name");
     if (path.ends_with(".zip"))

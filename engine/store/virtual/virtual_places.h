@@ -60,7 +60,9 @@ class VirtualPlaces {
   /// Reads exactly `range`, which is not from the end. A file that is not there, shorter, or
   /// another one than was referred to is an Error. `done` is called once, possibly before this
   /// returns.
-  void read_async(const VirtualFile& file, ByteRange range, ReadDone done);
+  /// `past_caches`: see kNoVersion.
+  void read_async(const VirtualFile& file, ByteRange range, ReadDone done,
+                  bool past_caches = false);
 
   /// Throws stale when a file is not, as far as can be told, the one that was referred to.
   void check(const VirtualFile& file, const std::string& shown,

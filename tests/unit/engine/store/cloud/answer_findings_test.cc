@@ -12,8 +12,8 @@ namespace answer_findings_test {
 struct AnswerFindingsTest : testing::Test {
   HttpService service{"http://host", std::make_shared<HttpClient>()};
 
-  Finding judge(int status, bool from_gateway = false, ExpectedAnswers expected = {},
-                const std::function<void(const HttpResponse&)>& verify = {}) {
+  AnswerFinding judge(int status, bool from_gateway = false, ExpectedAnswers expected = {},
+                      const std::function<void(const HttpResponse&)>& verify = {}) {
     HttpResponse response = FakeStoreEnvironment::answer(status, "body", {{"retry-after", "7"}});
     response.from_gateway = from_gateway;
     return judge_answer(service, verify, response, expected);
