@@ -5,10 +5,12 @@
 #include <cerrno>
 #include <cstddef>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/descriptor.h"
 #include "engine/base/error.h"
 #include "engine/base/system_error.h"
 #include "engine/store/version_table.h"
@@ -19,10 +21,15 @@ namespace batchfs {
 namespace {
 
 constexpr std::uint64_t kStatePage = 4096;
-constexpr std::uint64_t kMagic = 0x3465746174736662;  // "bfstate4": changes with the layout
+constexpr std::uint64_t kMagic = 0x3565746174736662;  // "bfstate5": changes with the layout
 constexpr std::size_t kMaxInit = 256;                 // the request has 104 bytes
 constexpr std::size_t kMaxIdentity = 16000;           // several hundred stores
 constexpr std::uint32_t kSlots = 32768;
+
+Error no_memory(int cause) {
+  return Error(ErrorCode::no_memory,
+               std::string("memory for the session: ") + describe_system_error(cause));
+}
 
 }  // namespace
 
@@ -59,15 +66,24 @@ struct SessionState::Layout {
 int SessionState::create() {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
                 std::atomic<std::uint32_t>::is_always_lock_free);
-  const int fd = ::memfd_create("batchfs-session", MFD_CLOEXEC);
-  if (fd < 0 || ::ftruncate(fd, Layout::file_bytes()) != 0 ||
-      ::pwrite(fd, &kMagic, sizeof kMagic, 0) != sizeof kMagic) {
-    const int cause = errno;
-    if (fd >= 0) ::close(fd);
-    throw Error(ErrorCode::no_memory,
-                std::string("memory for the session: ") + describe_system_error(cause));
-  }
-  return fd;
+  Descriptor file(::memfd_create("batchfs-session", MFD_CLOEXEC));
+  if (file.get() < 0) throw no_memory(errno);
+  prepare(file.get());
+  return file.release();
+}
+
+void SessionState::prepare(int fd) {
+  struct stat file;
+  std::uint64_t magic = 0;
+  if (::fstat(fd, &file) != 0) throw no_memory(errno);
+  if (file.st_size != 0 && (file.st_size != Layout::file_bytes() ||
+                            ::pread(fd, &magic, sizeof magic, 0) != sizeof magic || magic != 0))
+    return;
+  // The magic number is last: until then it is empty for the next one.
+  if (::ftruncate(fd, Layout::file_bytes()) != 0) throw no_memory(errno);
+  const auto used = static_cast<off_t>(Layout::versions_offset() + kStatePage);
+  if (const int cause = ::posix_fallocate(fd, 0, used); cause != 0) throw no_memory(cause);
+  if (::pwrite(fd, &kMagic, sizeof kMagic, 0) != sizeof kMagic) throw no_memory(errno);
 }
 
 SessionState::SessionState(int fd) {
@@ -76,9 +92,7 @@ SessionState::SessionState(int fd) {
     throw Error(ErrorCode::not_supported,
                 "the session was begun by another version of batchfs; unmount it and mount again");
   void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (memory == MAP_FAILED)
-    throw Error(ErrorCode::no_memory,
-                std::string("memory for the session: ") + describe_system_error(errno));
+  if (memory == MAP_FAILED) throw no_memory(errno);
   layout_ = static_cast<Layout*>(memory);
   const char* problem =
       layout_->magic != kMagic

@@ -41,6 +41,8 @@ class SessionState {
  public:
   /// A new, empty one: the descriptor of its memory. Throws no_memory.
   static int create();
+  /// Makes an empty file one; leaves any other as it is. Throws no_memory.
+  static void prepare(int fd);
 
   /// Of a descriptor that create() gave, perhaps to another process, which stays the caller's.
   /// Throws not_supported when another version of batchfs wrote it, corrupt when it makes no sense.

@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 
 #include "engine/array/chunk_part.h"
+#include "engine/array/past_caches.h"
 #include "engine/array/pieces.h"
 #include "engine/codec/sharding.h"
 #include "engine/store/object_versions.h"
+#include "engine/store/wrong_bytes.h"
 
 namespace batchfs {
 
@@ -130,7 +132,8 @@ std::int64_t Array::object_number(std::int64_t chunk) const {
 }
 
 void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
-  const FetchDone done = naming(chunk, std::move(unnamed));
+  const FetchDone done =
+      or_past_caches({*store_, *locator_, *chain_}, chunk, naming(chunk, std::move(unnamed)));
   auto give = [this, done](const std::string& key, ReadOutcome outcome, std::uint64_t offset,
                            std::optional<std::uint64_t> exact) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
@@ -205,7 +208,8 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
 void Array::fetch_pieces(const Dims& chunk, const Box& part,
                          std::shared_ptr<const EncodedChunk> have, FetchDone unnamed) const {
   const ElementRun run = run_of(grid_.chunk_shape(), part);
-  const FetchDone done = naming(chunk, std::move(unnamed));
+  const FetchDone done =
+      or_past_caches({*store_, *locator_, *chain_}, chunk, naming(chunk, std::move(unnamed)));
   locator_->locate(chunk, [this, chunk, have, done, run](ChunkLocator::Outcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     auto& [place, object_missing] = std::get<ChunkLocator::Location>(outcome);
@@ -302,15 +306,26 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
     write_fill(part, out, strides);
     return static_cast<std::uint64_t>(part.elements()) * type().itemsize;
   }
-  try {
-    if (chain_->has_ranges() && encoded.pieces.empty())
+  const auto decode_from = [&](const EncodedChunk& stored) {
+    if (chain_->has_ranges() && stored.pieces.empty())
       raise(largest_block_,
-            std::min(chain_->range_granularity(encoded.bytes.span()), chunk_bytes()));
-    return decode_part({*chain_, grid_.chunk_shape(), type().itemsize}, encoded, part, out,
-                       strides);
+            std::min(chain_->range_granularity(stored.bytes.span()), chunk_bytes()));
+    return decode_part({*chain_, grid_.chunk_shape(), type().itemsize}, stored, part, out, strides);
+  };
+  EncodedChunk again;
+  try {
+    try {
+      return decode_from(encoded);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::corrupt || store_->is_local()) throw;
+    }
+    again = fetch_past_caches({*store_, *locator_, *chain_}, chunk);
+    if (!again.missing) return decode_from(again);
   } catch (const Error& error) {
-    throw at_chunk(error, chunk);
+    const EncodedChunk& last = again.missing ? encoded : again;
+    throw at_chunk(with_wrong_bytes(error, last.bytes.span()), chunk);
   }
+  throw at_chunk(ObjectVersions::vanished(chunk_name(chunk)), chunk);
 }
 
 std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, const Dims& strides,

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/store/fingerprint.h"
 #include "engine/store/object_versions.h"
 #include "engine/zarr/metadata_json.h"
 
@@ -46,7 +47,7 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
   bool asking = false;
   std::vector<Done> waiting;  // for the next answer
   std::string version;        // that the store reports of the document; empty: not known
-  std::uint64_t digest = 0;   // of its bytes; 0: not known
+  std::string digest;         // of its bytes; empty: not known
 
   std::string where(const std::string& key) const { return store.url() + "/" + key; }
 
@@ -91,16 +92,16 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
     const Store::VersionedRead& read = std::get<Store::VersionedRead>(outcome);
     if (read.unchanged) return false;
     if (!read.bytes) throw ObjectVersions::vanished(where(document));
-    const std::uint64_t now = ObjectVersions::digest(text_of(*read.bytes));
+    const std::string now = fingerprint(text_of(*read.bytes));
     const std::lock_guard lock(mutex);
-    if (digest == 0 && document == metadata->source && document == own) {
+    if (digest.empty() && document == metadata->source && document == own) {
       // Servers that report no version: the document as it was parsed.
       DocumentNotes notes;
       if (parse_metadata(text_of(*read.bytes), document, kMaxJsonMemory, notes) !=
           metadata->document)
         throw ObjectVersions::changed(where(document));
     }
-    if (digest != 0 && digest != now) throw ObjectVersions::changed(where(document));
+    if (!digest.empty() && digest != now) throw ObjectVersions::changed(where(document));
     digest = now;
     version = read.version;
     return known.empty() && !version.empty();
@@ -117,7 +118,7 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
         // After an error, looking for it again will tell.
         self->document = read != nullptr && !read->bytes ? self->metadata->source : self->own;
         if (read != nullptr && read->bytes) {
-          self->digest = ObjectVersions::digest(text_of(*read->bytes));
+          self->digest = fingerprint(text_of(*read->bytes));
           self->version = read->version;
         }
         more = self->asking = !self->waiting.empty();

@@ -86,20 +86,36 @@ void ChunkLocator::locate(const Dims& chunk, std::function<void(Outcome)> done) 
   if (known) return look_up(*known);
   if (!size) return missing();
   const ByteRange range{0, shards_->index_bytes, shards_->index_at_end};
-  store_->read_async(key, range, [this, key, size, look_up, missing, done](ReadOutcome outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+  /// `is_last`: an index that cannot be right is not read once more, past caches.
+  const auto take = [this, key, size, look_up, missing, done](ReadOutcome outcome, bool is_last) {
     ShardIndexCache::IndexPtr index;
     try {
+      if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+        std::rethrow_exception(*error);
       const auto& bytes = std::get<std::optional<Buffer>>(outcome);
       if (!bytes && store_->is_local())
         throw Error(ErrorCode::stale, "the shard has gone while it was read", key);
-      if (!bytes) return missing();
-      index = std::make_shared<ShardIndex>(*shards_, bytes->span(), *size);
+      if (bytes) index = std::make_shared<ShardIndex>(*shards_, bytes->span(), *size);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::corrupt && !is_last) return false;
+      done(std::current_exception());
+      return true;
     } catch (...) {
-      return done(std::current_exception());
+      done(std::current_exception());
+      return true;
     }
-    indexes_.insert(key, index);
-    look_up(index);
+    if (index == nullptr) {
+      missing();
+    } else {
+      indexes_.insert(key, index);
+      look_up(index);
+    }
+    return true;
+  };
+  store_->read_async(key, range, [this, key, range, take](ReadOutcome outcome) {
+    if (take(std::move(outcome), store_->is_local())) return;
+    read_past_caches(*store_, key, range,
+                     [take](ReadOutcome again) { take(std::move(again), true); });
   });
 }
 

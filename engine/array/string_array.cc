@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "engine/array/array_presence.h"
+#include "engine/base/awaited.h"
 #include "engine/base/error.h"
 #include "engine/store/cloud/crypto.h"
+#include "engine/store/object_versions.h"
 
 namespace batchfs {
 
@@ -33,6 +35,17 @@ Buffer decode_bytes(const Codec& codec, std::span<const std::byte> in) {
 }
 
 }  // namespace
+
+/// What a cache may have given short or damaged.
+Buffer read_anew(Store& store, const std::string& key) {
+  ReadOutcome outcome = awaited<ReadOutcome>([&](ReadDone done) {
+    read_past_caches(store, key, {0, StringArray::kMaxChunk + 1}, std::move(done));
+  });
+  if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+  auto& bytes = std::get<std::optional<Buffer>>(outcome);
+  if (!bytes) throw ObjectVersions::vanished(key);
+  return std::move(*bytes);
+}
 
 StringArray::StringArray(std::shared_ptr<Store> store,
                          std::shared_ptr<const ArrayMetadata> metadata)
@@ -119,7 +132,12 @@ std::vector<std::string> StringArray::read() const {
                   "chunks of strings of more than 256 MB are not supported", next.key);
     std::vector<std::string> strings;
     try {
-      strings = decode(*stored);
+      try {
+        strings = decode(*stored);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::corrupt || store_->is_local()) throw;
+        strings = decode(read_anew(*store_, next.key));
+      }
     } catch (Error& error) {
       throw error.at(next.key);
     }

@@ -72,8 +72,12 @@ ShardIndex::ShardIndex(const ShardLayout& layout, std::span<const std::byte> sto
                        std::uint64_t object_size)
     : object_size_(object_size) {
   if (stored.size() != layout.index_bytes)
-    throw Error(ErrorCode::corrupt, fmt::format("the shard has {} bytes, its index alone needs {}",
-                                                object_size, layout.index_bytes));
+    throw Error(ErrorCode::corrupt,
+                object_size != UINT64_MAX
+                    ? fmt::format("the shard has {} bytes, its index alone needs {}", object_size,
+                                  layout.index_bytes)
+                    : fmt::format("{} bytes came for the shard's index, which has {}",
+                                  stored.size(), layout.index_bytes));
   entries_.resize(static_cast<std::size_t>(layout.grid.chunk_count()));
   layout.index->decode(stored, std::as_writable_bytes(std::span(entries_)));
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "engine/store/fingerprint.h"
 #include "engine/view/samples/missing.h"
 
 namespace batchfs {
@@ -42,12 +43,16 @@ std::string sample_key(const Store& store, const std::string& snapshot_id, const
        {"name", "batch", "order", "epochs", "dtype", "normalize", "formats", "split"})
     json.erase(key);
   // Labels decide which starts are left.
-  std::uint64_t starts = 0;
+  std::optional<Fingerprint> starts;
   const ViewScan scan = view.scan();
   for (std::size_t w = 0; w < scan.grid.counts.size(); ++w)
-    if (const std::vector<std::int64_t>* list = scan.grid.restricted(w))
-      starts = XXH3_64bits_withSeed(list->data(), list->size() * sizeof list->front(), starts);
-  if (starts != 0) json["starts"] = starts;
+    if (const std::vector<std::int64_t>* list = scan.grid.restricted(w)) {
+      if (!starts) starts.emplace();
+      starts->add(std::to_string(w));
+      starts->add(
+          {reinterpret_cast<const char*>(list->data()), list->size() * sizeof(std::int64_t)});
+    }
+  if (starts) json["starts"] = starts->text();
   // However the user came to it.
   std::error_code error;
   const std::string place =

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
+#include "engine/store/fingerprint.h"
 #include "engine/view/samples/reached.h"
 #include "engine/zarr/chunk_grid.h"
 
@@ -30,8 +30,7 @@ constexpr std::size_t kMaxNamed = 3;     // arrays in a message
 constexpr std::uint64_t kMissing = 0, kUnknown = 1, kUnreadable = 2;  // states
 
 std::uint64_t combined(std::uint64_t a, std::uint64_t b) {
-  const std::uint64_t both[] = {a, b};
-  return XXH3_64bits(both, sizeof both);
+  return lasting_digest(fmt::format("{} {}", a, b));
 }
 
 /// Asks for the versions of the objects of all arrays. The calling thread finds the objects, others
@@ -192,7 +191,7 @@ class Asking {
       has_missing_ = true;
       return 0;
     }
-    return XXH3_64bits_withSeed(key.data(), key.size(), state.value_or(kUnknown));
+    return lasting_digest(fmt::format("{} {}", state.value_or(kUnknown), key));
   }
 
   const std::vector<SourceArray>& arrays_;

@@ -1,22 +1,14 @@
 #include "engine/store/object_versions.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
-#include <xxhash.h>
 
 namespace batchfs {
 
 ObjectVersions::ObjectVersions(Options options)
     : warn_(std::move(options.warn)),
       table_(options.table ? std::move(options.table) : std::make_shared<VersionTable>()),
-      space_(options.space) {
+      space_(std::move(options.space)) {
   table_->limit(options.memory);
-}
-
-std::uint64_t ObjectVersions::digest(std::string_view version) {
-  if (version.empty()) return kUnknown;
-  return std::max<std::uint64_t>(1, XXH3_64bits(version.data(), version.size()));
 }
 
 bool ObjectVersions::accept(std::string_view key, std::uint64_t version) {
@@ -49,12 +41,28 @@ Error ObjectVersions::vanished(const std::string& where) {
                where);
 }
 
-ObjectVersions::Options version_options(const StoreConfig& config, std::uint64_t space) {
+void read_past_caches(Store& store, const std::string& key, const ByteRange& range, ReadDone done) {
+  store.read_version_async(key, range, kNoVersion, [done = std::move(done)](auto outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
+    done(std::move(std::get<Store::VersionedRead>(outcome).bytes));
+  });
+}
+
+ReadDone as_versioned(Store::VersionedDone done) {
+  return [done = std::move(done)](ReadOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
+    Store::VersionedRead read;
+    read.bytes = std::move(std::get<std::optional<Buffer>>(outcome));
+    done(std::move(read));
+  };
+}
+
+ObjectVersions::Options version_options(const StoreConfig& config, VersionOwner owner) {
   ObjectVersions::Options options;
   if (config.version_memory != 0) options.memory = config.version_memory;
   options.warn = config.warn;
   options.table = config.versions;
-  options.space = space + config.version_space;
+  options.space = static_cast<char>(owner) + std::to_string(config.version_space);
   return options;
 }
 

@@ -2,7 +2,7 @@
 // The versions of the objects that a store has read, so that each object has one version for as
 // long as the store is open, or the session of a mount lasts.
 //
-// The table holds 16 bytes an object, see version_table.h, up to a number of bytes. An object that
+// The table holds 24 bytes an object, see version_table.h, up to a number of bytes. An object that
 // finds no room is not remembered: that it changes or vanishes is not noticed. The first one is
 // reported, and all such reads are counted.
 
@@ -24,18 +24,20 @@ namespace batchfs {
 class ObjectVersions {
  public:
   struct Options {
-    std::uint64_t memory = 64 << 20;  // bytes of the table, at most
+    std::uint64_t memory = 96 << 20;  // bytes of the table, at most
     /// Called once, when there is no room; may be empty.
     std::function<void(const std::string&)> warn;
     std::shared_ptr<VersionTable> table;  // of a session; null: one of its own
-    std::uint64_t space = 0;              // tells users of one table apart
+    std::string space;                    // tells users of one table apart
   };
   explicit ObjectVersions(Options options);
 
   /// The version of an object whose store reports none. Only that the object exists is remembered.
   static constexpr std::uint64_t kUnknown = VersionTable::kUnknown;
   /// A hash of what the store reports as the version; kUnknown when that is empty.
-  static std::uint64_t digest(std::string_view version);
+  std::uint64_t digest(std::string_view version) const {
+    return version.empty() ? kUnknown : table_->digest(version);
+  }
 
   /// Remembers the version of an object that is not in the table. False when the table has another
   /// version of it. kUnknown matches every version.
@@ -58,11 +60,24 @@ class ObjectVersions {
  private:
   const std::function<void(const std::string&)> warn_;
   const std::shared_ptr<VersionTable> table_;
-  const std::uint64_t space_;
+  const std::string space_;
   std::atomic<std::uint64_t> not_kept_{0};
 };
 
-/// What a store is given of `config`. `space` as above.
-ObjectVersions::Options version_options(const StoreConfig& config, std::uint64_t space = 0);
+/// For Store::read_version_async(): a version that no object has. The object's origin is asked,
+/// past every cache: what was read before, perhaps of one, cannot be what was stored.
+inline constexpr const char* kNoVersion = "\"batchfs-none\"";
+
+/// As Store::read_async(), with kNoVersion.
+void read_past_caches(Store& store, const std::string& key, const ByteRange& range, ReadDone done);
+/// Gives the bytes of a read alone.
+ReadDone as_versioned(Store::VersionedDone done);
+
+/// Who looks at an object: the store itself, or a cache over it, which has versions of its own.
+enum class VersionOwner : char { store = 's', cache = 'c' };
+
+/// What a store is given of `config`.
+ObjectVersions::Options version_options(const StoreConfig& config,
+                                        VersionOwner owner = VersionOwner::store);
 
 }  // namespace batchfs

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/budget.h"
 #include "engine/base/limits.h"
@@ -14,6 +13,7 @@
 #include "engine/store/cloud/cloud_store.h"
 #include "engine/store/cloud/http_store.h"
 #include "engine/store/decompression.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/icechunk/icechunk_store.h"
 #include "engine/store/icechunk/signs.h"
 #include "engine/store/local/local.h"
@@ -24,14 +24,12 @@
 #include "engine/store/store_kind.h"
 #include "engine/store/uri.h"
 #include "engine/store/virtual/address_queries.h"
+#include "engine/store/wrong_bytes.h"
 #include "engine/store/zip/zip_store.h"
 
 namespace batchfs {
 
 namespace {
-
-/// The cache's objects in a table of versions, beside those of the store that it keeps objects of.
-constexpr std::uint64_t kCacheVersions = 1;
 
 bool is_directory(const std::string& path) {
   std::error_code ignored;
@@ -71,7 +69,7 @@ std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::s
                           .wait_for_disk = config.cache_waits,
                           .warn = config.warn,
                           .realm = opened.realm,
-                          .versions = version_options(config, kCacheVersions)});
+                          .versions = version_options(config, VersionOwner::cache)});
 }
 
 }  // namespace
@@ -104,7 +102,7 @@ std::shared_ptr<Store> open_plain_store(const std::string& url, const StoreConfi
   const std::size_t colon = url.find("://");
   const std::string scheme = colon == std::string::npos ? "" : url.substr(0, colon);
   if (!scheme.empty() && scheme != "file") return open_remote_store(scheme, url, config);
-  std::string path = scheme.empty() ? url : url.substr(colon + 3);
+  std::string path = scheme.empty() ? url : path_of_file_url(url);
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (path.ends_with(".zip") && !is_directory(path)) {
     const std::filesystem::path file = path;
@@ -159,13 +157,13 @@ std::shared_ptr<Store> open_json_set(Buffer bytes, std::shared_ptr<Store> folder
     }
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     auto table = references::parse_reference_json(text, memory_of(config) / 2);
-    std::string digest = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+    std::string digest = fingerprint(text);
     bytes.discard();
     return references::open_reference_store(
         url, references::references_of(std::move(table), std::move(digest), url),
         {std::move(folder), opener_outside(config), config.outside, config.queries});
   } catch (Error& error) {
-    throw error.at(url);
+    throw with_wrong_bytes(error, bytes.span()).at(url);
   }
 }
 
@@ -200,7 +198,7 @@ std::shared_ptr<Store> open_reference_file(const std::string& url, const StoreCo
     return bytes ? open_json_set(std::move(*bytes), std::move(folder), parts.name, config)
                  : nullptr;
   }
-  const std::filesystem::path file = scheme.empty() ? url : url.substr(colon + 3);
+  const std::filesystem::path file = scheme.empty() ? url : path_of_file_url(url);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) return nullptr;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";

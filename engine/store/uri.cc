@@ -58,6 +58,13 @@ Uri parse_uri(const std::string& text) {
   return uri;
 }
 
+std::string path_of_file_url(const std::string& url) {
+  constexpr std::string_view kFile = "file://", kThisMachine = "localhost/";
+  std::string path = url.substr(kFile.size());
+  if (path.starts_with(kThisMachine)) path.erase(0, kThisMachine.size() - 1);
+  return path;
+}
+
 std::string percent_encode(std::string_view text, std::string_view also_kept) {
   constexpr char kHex[] = "0123456789ABCDEF";
   std::string encoded;

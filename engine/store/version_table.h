@@ -3,17 +3,24 @@
 // entries in.
 //
 // The memory is that of a session that daemons take over from each other. Whatever instruction a
-// daemon is killed at, every state of the table is valid: an entry is taken by setting its key,
-// then its version is set, each once.
+// daemon is killed at, every state of the table is valid: an entry is taken by setting the first
+// half of its identity, then the other half and the version are set, each once.
 //
-// The table never evicts. It grows up to a number of bytes, touching memory as it fills; what finds
-// no room is not kept.
+// An entry has no key, but its identity: 128 bits of a hash with a secret key (keyed_hash.h), which
+// is as good. Two objects with one identity would have one version: a false error, or a change that
+// nobody notices.
+//
+// The table never evicts. It grows up to a number of bytes, by segments that double; in a file, the
+// room of a segment is taken before it is used. What finds no room is not kept.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "engine/base/descriptor.h"
+#include "engine/store/keyed_hash.h"
 
 namespace batchfs {
 
@@ -27,14 +34,14 @@ class VersionTable {
 
   /// In memory of its own. Throws no_memory.
   VersionTable();
-  /// In `kBytes` of a file in memory from `offset` on, a multiple of the page size; zeros at first.
-  /// The descriptor stays the caller's. Throws no_memory.
+  /// In `kBytes` of a file from `offset` on, a multiple of the page size; zeros at first. The file
+  /// has room for the first page. The descriptor stays the caller's. Throws no_memory.
   VersionTable(int fd, std::uint64_t offset);
   ~VersionTable();
   VersionTable(const VersionTable&) = delete;
   VersionTable& operator=(const VersionTable&) = delete;
 
-  /// Limits what this process adds to so many bytes of entries; at least one segment (64 KiB) is
+  /// Limits what this process adds to so many bytes of entries; at least one segment (96 KiB) is
   /// used.
   void limit(std::uint64_t bytes);
 
@@ -42,21 +49,31 @@ class VersionTable {
   /// Keeps the version of an object that is not in the table. kUnknown agrees with every version;
   /// the first known one is then kept. To be called before anybody gets a byte of the object. The
   /// same key in another `space` is another object.
-  Accepted accept(std::string_view key, std::uint64_t version, std::uint64_t space = 0);
+  Accepted accept(std::string_view key, std::uint64_t version, std::string_view space = {});
   /// nullopt: not in the table.
-  std::optional<std::uint64_t> find(std::string_view key, std::uint64_t space = 0) const;
+  std::optional<std::uint64_t> find(std::string_view key, std::string_view space = {}) const;
+  /// A version by the text that names it; never kUnknown. The same as long as the table exists.
+  std::uint64_t digest(std::string_view text) const;
 
   std::uint64_t size() const;  // objects
 
+  /// What stands for an object in a table with this secret. No half of it is 0.
+  using Identity = KeyedHash::Value;
+  static Identity identity(const KeyedHash::Key& secret, std::string_view space,
+                           std::string_view key);
+
  private:
   struct Entry {
-    std::atomic<std::uint64_t> key;      // a hash; 0: free
-    std::atomic<std::uint64_t> version;  // kUnknown until known
+    std::atomic<std::uint64_t> first, second;  // the identity; 0: free, or not set yet
+    std::atomic<std::uint64_t> version;        // kUnknown until known
   };
   struct Memory;
   void start();
-  std::uint64_t hash(std::string_view key, std::uint64_t space) const;
+  bool make_room(std::size_t segment);
+  KeyedHash::Key secret() const;
 
+  const Descriptor file_;  // -1: none
+  const std::uint64_t offset_;
   Memory* const memory_;
   std::atomic<std::size_t> segments_;  // that entries may be added to
 };

@@ -10,6 +10,7 @@
 
 #include "engine/base/budget.h"
 #include "engine/base/strings.h"
+#include "engine/store/fingerprint.h"
 #include "engine/write/output_metadata.h"
 #include "engine/write/piece_copy.h"
 #include "engine/write/recorded_run.h"
@@ -422,7 +423,7 @@ Json Rechunk::identity(const Json& source) const {
                    {"codec", compression_text(options_.compression)},
                    {"tasks", options_.tasks},
                    {"arrays", std::move(arrays)}};
-  identity["id"] = text_digest(identity.dump());
+  identity["id"] = fingerprint(identity.dump());
   return identity;
 }
 

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/json_text.h"
 #include "engine/scan/source_versions.h"
+#include "engine/store/fingerprint.h"
 
 namespace batchfs {
 
@@ -98,11 +98,7 @@ std::string place_digest(const Store& store) {
   std::string place = store.url();
   std::error_code ignored;
   if (store.is_local()) place = std::filesystem::weakly_canonical(place, ignored).string();
-  return text_digest(place);
-}
-
-std::string text_digest(std::string_view text) {
-  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+  return fingerprint(place);
 }
 
 }  // namespace batchfs

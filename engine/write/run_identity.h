@@ -28,7 +28,5 @@ Json read_identity(OutputStore& output);
 
 /// Names a store without showing its place: the identity stays in the output.
 std::string place_digest(const Store& store);
-/// 16 hexadecimal digits.
-std::string text_digest(std::string_view text);
 
 }  // namespace batchfs

@@ -7,6 +7,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
+#include "engine/store/fingerprint.h"
 #include "engine/write/run_identity.h"
 
 namespace batchfs {
@@ -37,7 +38,7 @@ bool TaskParts::has(int task) const {
 
 void TaskParts::put(int task, std::string_view result) {
   const std::string header =
-      json_text({{"run", identity_}, {"task", task}, {"digest", text_digest(result)}}, -1) + "\n";
+      json_text({{"run", identity_}, {"task", task}, {"digest", fingerprint(result)}}, -1) + "\n";
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span(header)),
                                               std::as_bytes(std::span(result))};
   output_.put(part_key(task), parts);
@@ -57,7 +58,7 @@ std::string_view TaskParts::result_of(int task, const Buffer& bytes) const {
       header = parse_json(text.substr(0, end), key);
       const JsonRef root(header, key);
       is_whole = root.at("run").is_object() && root.at("task").integer() == task &&
-                 root.at("digest").string() == text_digest(result);
+                 root.at("digest").string() == fingerprint(result);
     }
   } catch (const Error&) {
     is_whole = false;

@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/limits.h"
 #include "engine/base/strings.h"
+#include "engine/store/decompression.h"
+#include "engine/store/wrong_bytes.h"
 
 namespace batchfs {
 
@@ -52,14 +53,25 @@ std::optional<Json> DocumentReader::document(const std::string& key) {
                 key);
   if (bytes->size() > largest_) throw memory_.exceeded().at(key);
   const Passing passing(memory_, bytes->size());
-  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  add_to_digest(key);
-  add_to_digest(text);
+  // Some servers compress what they send, whoever asks.
+  std::optional<Buffer> plain;
+  if (!store_.is_local() && compression_of(bytes->span()) != FileCompression::none) {
+    try {
+      plain = decompress_file(bytes->span(), largest_);
+    } catch (Error& error) {
+      throw error.at(key);
+    }
+  }
+  const Passing unpacked(memory_, plain ? plain->size() : 0);
+  const Buffer& document = plain ? *plain : *bytes;
+  const std::string_view text(reinterpret_cast<const char*>(document.data()), document.size());
+  digest_.add(key);
+  digest_.add(text);
   try {
     return parse_metadata(text, key, memory_.left(), notes_);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::no_memory) throw memory_.exceeded().at(key);
-    throw;
+    throw with_wrong_bytes(error, document.span());
   }
 }
 
@@ -73,11 +85,6 @@ std::optional<Json> DocumentReader::probe(const std::string& key) {
   }
 }
 
-std::string DocumentReader::digest() const { return fmt::format("{:016x}", digest_); }
-
-/// Names a snapshot, guards nothing.
-void DocumentReader::add_to_digest(std::string_view text) {
-  digest_ = XXH3_64bits_withSeed(text.data(), text.size(), digest_);
-}
+std::string DocumentReader::digest() const { return digest_.text(); }
 
 }  // namespace batchfs

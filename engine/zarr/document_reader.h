@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/base/json.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/store.h"
 #include "engine/zarr/metadata_json.h"
 #include "engine/zarr/metadata_memory.h"
@@ -42,12 +43,11 @@ class DocumentReader {
   /// How the documents so far differ from what is stored.
   const DocumentNotes& notes() const { return notes_; }
 
-  /// Of the keys and the bytes of all documents so far: 16 hexadecimal digits.
+  /// Of the keys and the bytes of all documents so far: a fingerprint.
   std::string digest() const;
 
  private:
   void ask_range_ahead(const std::string& key, ByteRange range);
-  void add_to_digest(std::string_view text);
 
   Store& store_;
   MetadataMemory& memory_;
@@ -55,7 +55,7 @@ class DocumentReader {
   std::map<std::string, std::future<std::optional<Buffer>>> asked_;
   std::optional<Error> refusal_;
   DocumentNotes notes_;
-  std::uint64_t digest_ = 0;
+  Fingerprint digest_;
 };
 
 }  // namespace batchfs

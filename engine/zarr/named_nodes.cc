@@ -5,11 +5,11 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/json_limits.h"
 #include "engine/base/limits.h"
 #include "engine/base/strings.h"
+#include "engine/store/fingerprint.h"
 #include "engine/zarr/document_reader.h"
 #include "engine/zarr/metadata_memory.h"
 #include "engine/zarr/node_path.h"
@@ -56,7 +56,7 @@ class Finder {
     if (!found_) return;
     read_ome(hierarchy_, memory_);
     const std::string both = hierarchy_.snapshot_id + reader_.digest();
-    hierarchy_.snapshot_id = fmt::format("{:016x}", XXH3_64bits(both.data(), both.size()));
+    hierarchy_.snapshot_id = fingerprint(both);
     hierarchy_.memory = memory_.used();
   }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/scan/source_versions.h"
+#include "engine/store/fingerprint.h"
 #include "engine/write/recorded_run.h"
 #include "engine/write/run_identity.h"
 
@@ -28,7 +29,7 @@ Json export_identity(const ExportOptions& options, const Json& source) {
           {"version", 2},
           {"store", options.source},
           {"source", source},
-          {"view", text_digest(options.range.view->resolved().dump())},
+          {"view", fingerprint(options.range.view->resolved().dump())},
           {"form", options.form},
           {"codec", compression_text(options.compression)},
           {"epoch", options.range.epoch},

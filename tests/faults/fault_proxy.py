@@ -53,8 +53,13 @@ class Fault:
     extend: int = 0                       # a range request gets so many bytes more, and is told so
     lie: int = 0                          # so many bytes less than Content-Range says
     lose_range: bool = False              # Content-Range does not come
+    lose_size: bool = False               # Content-Range does not name the object's size
+    no_suffix: int | None = None          # the answer's status where the last bytes are asked for
     chunked: bool = False                 # in pieces, without Content-Length
     unsized: bool = False                 # until the connection closes
+    length: int | None = None             # what Content-Length says
+    shorten: int = 0                      # so many bytes of the object are missing, and every header agrees
+    garbage: bool = False                 # the body's bytes are others
     encoding: bool = False                # gzip, which nobody asked for
     closes: bool = False                  # the connection, after each answer
     jitter: float = 0                     # up to so many seconds before the answer
@@ -112,6 +117,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if not file.is_file():
             return self.send(404, {}, b"not found", fault)
         data = file.read_bytes()
+        data = data[:max(0, len(data) - fault.shorten)]
+        if fault.garbage:
+            data = bytes(byte ^ 0xA5 for byte in data)
         info = file.stat()
         headers = {"ETag": f'"{info.st_mtime_ns:x}-{nth if fault.new_etag else 0}"', "Accept-Ranges": "bytes",
                    "Last-Modified": email.utils.formatdate(info.st_mtime, usegmt=True),
@@ -120,6 +128,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         if wanted and not fault.ignore_range:
             first, last = wanted[1], wanted[2]
+            if not first and fault.no_suffix is not None:
+                return self.send(fault.no_suffix, {}, b"no such ranges", fault)
             begin = int(first) if first else max(0, len(data) - int(last))
             end = min(int(last) + 1, len(data)) if first and last else len(data)
             if begin >= len(data):
@@ -127,7 +137,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             begin, end = min(begin + fault.shift, len(data) - 1), min(end + fault.shift + fault.extend, len(data))
             status, body = 206, data[begin:end - fault.lie]
             if not fault.lose_range:
-                headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(data)}"
+                headers["Content-Range"] = f"bytes {begin}-{end - 1}/{'*' if fault.lose_size else len(data)}"
         if self.headers.get("If-None-Match") == headers["ETag"]:
             status, body = 304, b""
         if fault.corrupt and body:
@@ -146,7 +156,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             pieces = [body[i:i + 1000] for i in range(0, len(body), 1000)] + [b""]
             body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
         elif not fault.unsized:
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", str(len(body) if fault.length is None else fault.length))
         if fault.unsized or fault.closes:
             self.close_connection = True
             self.send_header("Connection", "close")

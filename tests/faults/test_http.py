@@ -2,9 +2,11 @@
 
 import errno
 import io
+import resource
 
 import numpy as np
 import pytest
+import zarr
 
 from fault_proxy import QUICK, Fault, FaultProxy, is_chunk
 from watching import eventually, status
@@ -20,6 +22,13 @@ PASSING = {
     "a stall": Fault(stall=10, times=1),
     "a wrong range": Fault(shift=3, times=1, applies=is_chunk),
     "no ranges": Fault(ignore_range=True),
+    "no ranges from the end, 416": Fault(no_suffix=416),
+    "no ranges from the end, 400": Fault(no_suffix=400),
+    "no ranges from the end, 501": Fault(no_suffix=501),
+    "ranges without Content-Range": Fault(lose_range=True),
+    "ranges without the object's size": Fault(lose_size=True),
+    "no size and no ranges from the end": Fault(lose_size=True, no_suffix=416),
+    "metadata compressed unasked": Fault(encoding=True, applies=lambda path: not is_chunk(path)),
 }
 
 LASTING = {
@@ -56,6 +65,43 @@ def test_cat_says_what_is_wrong(fails, proxy, name):
     proxy.set(fault)
     line = fails(1, "cat", proxy.url, "x", *QUICK)
     assert words in line
+
+
+GZIP, ZIP, PAGE = b"\x1f\x8b\x08" + bytes(40), b"PK\3\4" + bytes(40), b"<!doctype html><title>Log in</title>"
+
+
+@pytest.mark.parametrize("body, words", [(GZIP, "gzip data"), (ZIP, "zip archive"), (PAGE, "web page")])
+def test_what_came_in_an_objects_place_is_named(request, fails, proxy, body, words):
+    """By a server that says nothing of it in the headers."""
+    proxy.set(Fault(status=200, body=body, applies=lambda path: path.endswith((".zmetadata", "zarr.json"))))
+    line = fails(1, "cat", proxy.url, "x", *QUICK)
+    assert words in line or (body == GZIP and "gzip" in line), line
+    if "sharded" not in request.node.name:
+        proxy.set(Fault(status=200, body=body, applies=is_chunk))
+        assert words in fails(1, "cat", proxy.url, "x", *QUICK)
+
+
+def test_an_index_that_is_not_one_is_named(request, fails, proxy):
+    if "sharded" not in request.node.name:
+        pytest.skip("there are no shards")
+    proxy.set(Fault(status=200, body=b"short", applies=is_chunk))
+    line = fails(1, "cat", proxy.url, "x", *QUICK)
+    assert "5 bytes came for the shard's index" in line and "18446744073709551615" not in line
+
+
+@pytest.mark.parametrize("limit", [16, 24])
+def test_few_descriptors_slow_reads_down(good, tmp_path, limit):
+    """As many connections as there are descriptors."""
+    values = np.arange(2560, dtype="f4").reshape(256, 10)
+    zarr.create_array(tmp_path / "many", data=values, chunks=(1, 10))
+
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    with FaultProxy(tmp_path / "many") as many:
+        many.set(Fault(latency=0.02))
+        np.testing.assert_array_equal(cat(good("cat", many.url, "/", preexec_fn=few)), values)
+        assert many.most_in_flight > 1
 
 
 def test_wrong_ranges_are_no_bytes(request, fails, proxy):

@@ -176,8 +176,8 @@ def test_a_process_killed_while_it_opens_leaves_no_server(view_file, runtime, ho
         process.communicate()
         assert eventually(lambda: not servers(runtime))
         connection.close()
-    for lock in runtime.glob("*/*.lock"):  # of the killed one; held by nobody, and taken by the next
-        lock.unlink()
+    for file in [*runtime.glob("*/*.lock"), *runtime.glob("*/*.session")]:  # of the killed one; held by nobody
+        file.unlink()
 
 
 def test_a_lock_that_a_killed_process_left_holds_up_nobody(field, runtime, monkeypatch):

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <xxhash.h>
 
 #include "engine/base/budget.h"
 #include "engine/base/buffer_pool.h"
@@ -15,6 +14,7 @@
 #include "engine/store/cloud/cache_access.h"
 #include "engine/store/icechunk/signs.h"
 #include "engine/store/references/reference_store.h"
+#include "engine/store/uri.h"
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/groups.h"
@@ -187,8 +187,19 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
       ->group(remote);
 }
 
-/// Of --memory, for the versions of objects that were read; and a floor, which holds 49152 objects.
-constexpr std::uint64_t kVersionsShare = 32, kMinVersionMemory = 1 << 20;
+/// Of --memory, for the versions of objects that were read: 3/64, of all stores together; and a
+/// floor, which holds 49152 objects.
+std::uint64_t version_memory(std::uint64_t memory, std::size_t stores) {
+  constexpr std::uint64_t kFloor = 3 << 19;
+  return std::max(memory / 64 * 3 / stores, kFloor);
+}
+
+/// A number of the store's own in a table of versions, whatever the order of the options.
+std::uint64_t version_space(const StoreOptions& options, const std::string& name) {
+  return 1 + static_cast<std::uint64_t>(
+                 std::count_if(options.others.begin(), options.others.end(),
+                               [&](const StoreOptions::Named& each) { return each.name < name; }));
+}
 
 /// Of --memory, for freed buffers that this process keeps to use again: 64 MiB where that is an
 /// eighth, since chunks of 17 MB are decoded again and again (W1); more where that is a sixteenth,
@@ -288,15 +299,13 @@ OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& n
   other.others.clear();
   other.series.clear();
   other.settings.clear();
-  other.config.version_memory =
-      std::max((options.memory != 0 ? options.memory : default_memory_budget()) / kVersionsShare /
-                   (1 + options.others.size()),
-               kMinVersionMemory);
+  other.config.version_memory = version_memory(
+      options.memory != 0 ? options.memory : default_memory_budget(), 1 + options.others.size());
   other.config.icechunk = {};
   other.config.icechunk.pinned = named.pinned;
   apply_store_settings(options, named.name, other);
   // Objects of the same name in two stores have versions of their own.
-  other.config.version_space = XXH3_64bits(named.name.data(), named.name.size());
+  other.config.version_space = version_space(options, named.name);
   try {
     return open_zarr(other);
   } catch (Error& error) {
@@ -313,10 +322,8 @@ OpenedStore open_zarr(const StoreOptions& options) {
   StoreConfig config = options.config;
   config.memory = memory;
   config.queries = std::make_shared<AddressQueries>();
-  // All stores together have this share.
   if (config.version_memory == 0)
-    config.version_memory =
-        std::max(memory / kVersionsShare / (1 + options.others.size()), kMinVersionMemory);
+    config.version_memory = version_memory(memory, 1 + options.others.size());
   try {
     opened.store = open_store(options.store, config);
     opened.hierarchy = read_hierarchy(opened.store, options.store, config);
@@ -324,7 +331,7 @@ OpenedStore open_zarr(const StoreOptions& options) {
     // A place inside the store names itself.
     const std::string url = opened.store != nullptr ? opened.store->url() : options.store;
     const std::string path =
-        options.store.starts_with("file://") ? options.store.substr(7) : options.store;
+        options.store.starts_with("file://") ? path_of_file_url(options.store) : options.store;
     if (error.where() != url && error.where() != path && !error.where().empty()) throw;
     if (error.where().empty() && opened.store == nullptr)
       throw;  // the URL as typed may hold secrets

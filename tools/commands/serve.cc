@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/pipeline/engine.h"
+#include "fs/session_state.h"
 #include "gpu/handoff/host_delivery.h"
 #include "tools/cli/command.h"
 #include "tools/cli/view_text.h"
@@ -22,6 +23,7 @@
 #include "tools/service/served_generations.h"
 #include "tools/service/serving.h"
 #include "tools/service/serving_state.h"
+#include "tools/service/session_file.h"
 
 namespace batchfs {
 
@@ -33,7 +35,8 @@ struct ServeOptions {
   std::vector<std::string> views;  // files, and "-"
   std::optional<StandardInput> input;
   std::string socket;
-  std::string start;  // file, and "-"
+  std::string start;    // file, and "-"
+  std::string session;  // file; empty: none
   TimeOptions time;
   double until_unused = 0;  // seconds; 0: until a signal
   bool background = false;
@@ -88,6 +91,34 @@ void read_start(ServeOptions& options) {
                                   : read_text_file(options.start, "the file of --start");
 }
 
+/// The store and the views as the server before this one showed them, if there was one.
+std::shared_ptr<Generation> first_generation(GenerationOptions options, SessionFile* session,
+                                             Log& log) {
+  if (session == nullptr) return read_generation(options, log);
+  const SessionState state(session->descriptor());
+  // Objects may have changed before the store was read again: versions of theirs do not count.
+  if (!state.was_identified_again())
+    options.store.config.versions = SessionState::versions(session->descriptor());
+  options.store.config.icechunk.pinned =
+      pinned_snapshot(state.identity(), options.store.config.icechunk);
+  pin_others(state.identity(), options.store.others);
+  auto first = read_generation(options, log);
+  first->time = state.reading_time();
+  return first;
+}
+
+/// Throws stale where the server before this one showed something else.
+void identify(SessionFile* session, const Generation& generation) {
+  if (session == nullptr) return;
+  SessionState state(session->descriptor());
+  const std::string before = state.identity();
+  if (!before.empty() && before != generation.identity())
+    throw Error(ErrorCode::stale,
+                "the store or a view has changed since it was opened, and its server has ended; "
+                "close every dataset of it, in all processes, and open it again");
+  state.identify(generation.identity());
+}
+
 /// Serves until a signal comes, or until nobody reads.
 void serve(const ServeOptions& options, StartReport& report) {
   report.enter_daemon();
@@ -104,7 +135,10 @@ void serve(const ServeOptions& options, StartReport& report) {
                             .check_file = {},
                             .describes = false};
   reading.store.config.warn = [&log](const std::string& line) { log.warning(line); };
-  auto first = read_generation(reading, log);
+  std::optional<SessionFile> session_file;
+  if (!options.session.empty()) session_file.emplace(options.session);
+  SessionFile* const session = session_file ? &*session_file : nullptr;
+  auto first = first_generation(reading, session, log);
   Engine engine({.threads = options.store.threads,
                  .memory = first->opened.budget,
                  .wait = options.time.wait,
@@ -118,6 +152,7 @@ void serve(const ServeOptions& options, StartReport& report) {
   };
   first->resolve(reading, engine, log);
   check(*first);
+  identify(session, *first);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
   ServingState state({options.socket, options.views, engine.budget().limit(), options.store.group},
                      engine, first, gpus, log);
@@ -140,7 +175,10 @@ void serve(const ServeOptions& options, StartReport& report) {
       std::move(first),
       {.options = reading, .engine = engine, .handoff = server, .log = log, .check = check});
   const auto refresh = [&] {
+    const auto before = generations.newest();
     std::string changes = generations.refresh();
+    if (const auto now = generations.newest(); session != nullptr && now != before)
+      SessionState(session->descriptor()).identify_again(now->identity(), 0, now->time);
     state.show(generations.newest());
     return changes;
   };
@@ -178,6 +216,11 @@ CommandAction setup_serve(CLI::App& app) {
                  "\"start\" of the mixture that is served, a JSON object; - reads it from standard "
                  "input")
       ->type_name("FILE");
+  app.add_option(
+         "--session", options->session,
+         "a server that is killed leaves this file for the next, which then serves the same "
+         "state of the store, or nothing; removed at the end")
+      ->type_name("FILE");
   add_time_options(app, options->time);
   add_refresh_option(app, options->time);
   app.add_flag("--background", options->background, "return when readers can connect");
@@ -189,6 +232,8 @@ CommandAction setup_serve(CLI::App& app) {
     options->store.store = absolute_store(options->store.store);
     for (StoreOptions::Named& other : options->store.others) other.url = absolute_store(other.url);
     options->socket = std::filesystem::absolute(options->socket).string();
+    if (!options->session.empty())
+      options->session = std::filesystem::absolute(options->session).string();
     check_refresh(options->store, options->time.refresh);
     options->input = read_standard_input(options->views);
     if (!options->start.empty()) read_start(*options);

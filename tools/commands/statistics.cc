@@ -12,6 +12,7 @@
 #include "engine/pipeline/engine.h"
 #include "engine/scan/source_versions.h"
 #include "engine/scan/statistics.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
@@ -126,8 +127,8 @@ struct ViewScan {
             {"store", place_digest(*opened.opened.store)},
             {"source", source.digests()},
             {"snapshot", opened.opened.snapshot_id()},
-            {"view", text_digest(view.resolved().dump())},
-            {"numbers", text_digest(json_text(scan.form().json(), -1))}};
+            {"view", fingerprint(view.resolved().dump())},
+            {"numbers", fingerprint(json_text(scan.form().json(), -1))}};
   }
 
   StatisticsSums read(const StatisticsCommandOptions& options) {

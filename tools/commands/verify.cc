@@ -8,6 +8,7 @@
 #include "engine/scan/source_versions.h"
 #include "engine/scan/verify.h"
 #include "engine/scan/verify_part.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
@@ -134,7 +135,7 @@ struct VerifyScan {
         for (const auto& other : opened->opened.stores())
           if (other.get() == &view->variables().front()->array->store()) store = other;
       of["snapshot"] = opened->opened.snapshot_id();
-      of["view"] = text_digest(view->resolved().dump());
+      of["view"] = fingerprint(view->resolved().dump());
       for (const Variable* variable : view->variables())
         if (&variable->array->store() != store.get())
           throw Error(ErrorCode::not_supported,

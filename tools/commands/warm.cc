@@ -15,6 +15,7 @@
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
 #include "engine/scan/source_versions.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/output/output_store.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
@@ -312,7 +313,7 @@ struct OpenedWarm {
                 {"version", 2},
                 {"store", place_digest(*opened.opened.store)},
                 {"snapshot", opened.opened.snapshot_id()},
-                {"view", text_digest(opened.view->resolved().dump())}};
+                {"view", fingerprint(opened.view->resolved().dump())}};
     // What one process leaves in the cache is compared with the store when it is used.
     if (!options.run.is_task() && !options.run.merges()) return;
     source.emplace(source_arrays(*opened.view), SourceVersions::Options{with.threads, true});

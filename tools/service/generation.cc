@@ -2,22 +2,14 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
+#include "engine/store/fingerprint.h"
 #include "tools/cli/samples.h"
 #include "tools/service/serving.h"
 
 namespace batchfs {
-
-namespace {
-
-std::string digest_of(const std::string& text) {
-  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
-}
-
-}  // namespace
 
 Generation::~Generation() {
   files.reset();
@@ -33,20 +25,18 @@ void Generation::resolve(const GenerationOptions& options, Engine& engine, Log& 
 }
 
 std::string Generation::identity() const {
-  constexpr std::string_view kArithmetic = "3";
-  std::uint64_t digest = 0;
-  const auto add = [&digest](const std::string& text) {
-    digest = XXH3_64bits_withSeed(text.data(), text.size(), digest);
-  };
+  constexpr std::string_view kArithmetic = "4";
+  Fingerprint print;
   for (const auto& view : views) {
-    add(json_text(view->resolved()));
-    add(json_text(view->schema()));
+    print.add(json_text(view->resolved()));
+    print.add(json_text(view->schema()));
   }
   for (const auto& [name, other] : opened.others)
-    add(fmt::format("{}={} {}", name, other->store->url(), other->hierarchy->snapshot_id));
+    print.add(fmt::format("{}={} {}", name, other->store->url(), other->hierarchy->snapshot_id));
   const auto& revision = opened.hierarchy->revision;
-  std::string identity = fmt::format("{} {} {:016x}{}", kArithmetic, opened.hierarchy->snapshot_id,
-                                     digest, revision ? " " + digest_of(revision->chosen_by) : "");
+  std::string identity =
+      fmt::format("{} {} {}{}", kArithmetic, opened.hierarchy->snapshot_id, print.text(),
+                  revision ? " " + fingerprint(revision->chosen_by) : "");
   for (const auto& [name, other] : opened.others)
     if (other->hierarchy->revision)
       identity += fmt::format(" {}={}", name, other->hierarchy->snapshot_id);
@@ -80,7 +70,7 @@ std::string pinned_snapshot(const std::string& identity, const IcechunkOptions& 
   const std::vector<std::string> words = split(identity, ' ');
   const std::string branch = "branch " + (options.branch.empty() ? "main" : options.branch);
   const bool follows_branch = options.tag.empty() && options.snapshot.empty() && words.size() > 3 &&
-                              words[3] == digest_of(branch);
+                              words[3] == fingerprint(branch);
   return follows_branch ? words[1] : std::string();
 }
 

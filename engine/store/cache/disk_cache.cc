@@ -9,6 +9,7 @@
 #include "engine/base/awaited.h"
 #include "engine/store/cache/cache_files.h"
 #include "engine/store/cache/cache_writer.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/http/response_checks.h"
 #include "engine/store/metadata_keys.h"
 
@@ -92,8 +93,9 @@ class DiskCache final : public Store {
 
   void read_version_async(const std::string& key, ByteRange range, const std::string& known,
                           VersionedDone done) override {
-    if (!known.empty()) return parent_->read_version_async(key, range, known, std::move(done));
-    start(key, range, std::move(done));
+    if (!known.empty() && known != kNoVersion)
+      return parent_->read_version_async(key, range, known, std::move(done));
+    start(key, range, std::move(done), !known.empty());
   }
 
   void stop() override { parent_->stop(); }
@@ -124,15 +126,16 @@ class DiskCache final : public Store {
     CacheFiles::Name name;
   };
 
-  /// `done` gets the bytes, and the object's size where that is known.
-  void start(const std::string& key, ByteRange range, VersionedDone done) {
+  /// `done` gets the bytes, and the object's size where that is known. `anew`: what is kept is not
+  /// what was stored, whatever its checksum says; the next takes its place.
+  void start(const std::string& key, ByteRange range, VersionedDone done, bool anew = false) {
     const bool was_there = versions_.contains(key);
     std::optional<Kept> kept;
     std::optional<std::uint64_t> current;
     try {
       check_key(key);
       current = versions_.find(key);
-      kept = find(key, range, current);
+      if (!anew) kept = find(key, range, current);
     } catch (...) {
       return done(std::current_exception());
     }
@@ -143,7 +146,7 @@ class DiskCache final : public Store {
       return done(answer(std::move(kept->bytes), kept->version));
     }
     const auto shared = std::make_shared<std::optional<Kept>>(std::move(kept));
-    const std::string known = *shared ? (*shared)->version.text : std::string();
+    const std::string known = anew ? kNoVersion : *shared ? (*shared)->version.text : "";
     parent_->read_version_async(
         key, range, known,
         [this, key, range, was_there, shared, done = std::move(done)](Outcome outcome) {
@@ -223,7 +226,7 @@ class DiskCache final : public Store {
     const bool has_size = version.object_size != CacheFiles::Version::kUnknown;
     const std::string identity =
         identity_of(version.text, has_size ? std::optional(version.object_size) : std::nullopt);
-    return ObjectVersions::digest(identity.empty() ? version.text : identity);
+    return lasting_digest(identity.empty() ? version.text : identity);
   }
 
   /// False when the object had another version.

@@ -14,6 +14,8 @@
 // the one that the
 //   mount began with. When it must be fetched again, it is Error{stale}.
 // - With `trust`, chunks are taken without asking at all; metadata is still asked about.
+// - What cannot be decoded, though its checksum fits, arrived so: it is fetched again (kNoVersion),
+// and the answer takes its place.
 // - That an object is missing is never kept: what appears later must be seen, and it costs the same
 // round trip.
 // - Objects of servers that tell no version are not kept.

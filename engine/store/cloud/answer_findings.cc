@@ -13,7 +13,8 @@ ExpectedAnswers expected_answers(const HttpRequest& request) {
       std::any_of(request.headers.begin(), request.headers.end(), [](const auto& header) {
         return header.first == "If-None-Match" || header.first == "If-Modified-Since";
       });
-  return {request.range.has_value(), is_conditional};
+  const bool has_range = request.range.has_value() && request.asks_for_range;
+  return {has_range, has_range && request.range->from_end, is_conditional};
 }
 
 AnswerFinding judge_answer(ObjectService& service,
@@ -26,6 +27,8 @@ AnswerFinding judge_answer(ObjectService& service,
     const bool is_answer = (response.status == 416 && expected.range) ||
                            (response.status == 304 && expected.condition);
     if (!is_answer) verdict = service.classify(response);
+    if (verdict.kind == Verdict::failed && expected.suffix && may_refuse_range(response.status))
+      verdict = {};
     if (verdict.kind == Verdict::ok && verify) verify(response);
     return {verdict, verdict.kind == Verdict::retry ? retry_after(response) : std::nullopt};
   } catch (...) {

@@ -11,6 +11,7 @@ namespace batchfs {
 /// Answers that only some requests may get.
 struct ExpectedAnswers {
   bool range = false;      // 416: the object ends before this offset
+  bool suffix = false;     // 400, 501: the server wants offsets
   bool condition = false;  // 304: not modified
 };
 ExpectedAnswers expected_answers(const HttpRequest& request);

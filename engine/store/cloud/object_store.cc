@@ -9,9 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/limits.h"
 #include "engine/base/strings.h"
-#include "engine/store/cloud/range_parts.h"
+#include "engine/store/cloud/object_listing.h"
+#include "engine/store/cloud/object_ranges.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/http/http_transfer.h"
 #include "engine/store/http/response_checks.h"
 #include "engine/store/metadata_keys.h"
@@ -22,10 +23,6 @@ namespace {
 
 /// Ranges of an object that are wanted within this time may share a request.
 constexpr std::int64_t kMoment = 1'000'000;
-/// What a request costs in time is worth this many bytes that nobody wants; a larger one would
-/// rather be two requests, which come in parallel.
-constexpr std::uint64_t kWidestGap = 256 << 10;
-constexpr std::uint64_t kMaxShared = 8 << 20;
 
 }  // namespace
 
@@ -75,14 +72,15 @@ class ObjectStore::Reads {
   void start(const std::string& key, const ByteRange& range, const std::string& known,
              PartDone done, bool past_caches = false) noexcept {
     std::shared_ptr<Read> read;
-    const bool waits = !range.from_end && range.length < kMaxShared && known.empty();
+    const bool waits = !range.from_end && range.length < kMaxSharedRange && known.empty();
     {
       const std::lock_guard lock(mutex_);
       if (!stopping_) {
         std::vector<std::shared_ptr<Read>>& reads = reads_[key];
         for (const auto& other : reads) {
           if (other->known == known && other->past_caches == past_caches &&
-              (covers(other->range, range) || join(*other, range))) {
+              (covers(other->range, range) ||
+               (!other->sent && widen(other->range, other->wanted, range)))) {
             other->wants.push_back({range, std::move(done)});
             ++shared_;
             return;
@@ -131,40 +129,7 @@ class ObjectStore::Reads {
   }
 
   std::vector<Entry> list(const std::string& prefix) {
-    std::vector<Entry> entries;
-    ListingMemory memory;
-    std::string continuation;
-    for (int page = 0; page < kMaxListingPages; ++page) {
-      const std::string where = prefix.empty() ? service_->url() : place(prefix);
-      ObjectService::Page answer;
-      const auto response = requests_.send_and_wait(
-          {[&] { return service_->list(prefix, continuation); }, {}, where, true});
-      if (!response) throw Error(ErrorCode::not_found, "the store does not exist", service_->url());
-      try {
-        answer = service_->parse_list(prefix, *response);
-      } catch (Error& error) {
-        throw error.at(where);
-      }
-      for (Entry& entry : answer.entries)
-        if (!entry.name.empty() && entry.name.find('/') == std::string::npos) {
-          memory.add(entry, where);
-          entries.push_back(std::move(entry));
-        }
-      if (answer.continuation.empty()) {
-        // An object and a prefix of one name are a directory, as in a file system.
-        std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-          return a.name != b.name ? a.name < b.name : a.is_prefix > b.is_prefix;
-        });
-        const auto same = [](const Entry& a, const Entry& b) { return a.name == b.name; };
-        entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
-        return entries;
-      }
-      if (answer.continuation == continuation)
-        throw Error(ErrorCode::io, "the listing does not come to an end", where);
-      continuation = answer.continuation;
-    }
-    throw Error(ErrorCode::no_memory,
-                fmt::format("the listing takes more than {} requests", kMaxListingPages), prefix);
+    return list_objects(*service_, requests_, prefix);
   }
 
   std::optional<Speed> speed() const {
@@ -194,23 +159,9 @@ class ObjectStore::Reads {
     std::uint64_t wanted = 0;  // bytes that someone asked for
     bool sent = false;
     bool was_there = false;  // the object, when this was sent
+    /// The server does not send ranges as it should: all of the object is asked for.
+    bool as_whole = false;
   };
-
-  /// Widens a read that has not been sent so that it holds `range`, too, if that is worth it.
-  static bool join(Read& read, const ByteRange& range) {
-    if (read.sent || range.from_end || range.length >= kMaxShared) return false;
-    const std::uint64_t begin = std::min(read.range.offset, range.offset);
-    const std::uint64_t end = std::max(end_of(read.range), end_of(range));
-    const std::uint64_t wanted = read.wanted + range.length;
-    const std::uint64_t gap = range.offset > end_of(read.range) ? range.offset - end_of(read.range)
-                              : read.range.offset > end_of(range)
-                                  ? read.range.offset - end_of(range)
-                                  : 0;
-    if (gap > kWidestGap || end - begin > kMaxShared || end - begin > 2 * wanted) return false;
-    read.range = {begin, end - begin};
-    read.wanted = wanted;
-    return true;
-  }
 
   static std::exception_ptr interrupted() {
     return std::make_exception_ptr(Error(ErrorCode::interrupted, "the store is being closed"));
@@ -219,12 +170,17 @@ class ObjectStore::Reads {
   std::string place(const std::string& key) const { return service_->url() + "/" + key; }
 
   void send(const std::shared_ptr<Read>& read) {
-    const std::optional<ByteRange> range =
-        read->range.is_whole() ? std::nullopt : std::optional(read->range);
+    if (read->range.from_end && !read->as_whole && refuses_suffixes_) return send_by_size(read);
+    send(read, read->range.is_whole() ? std::nullopt : std::optional(read->range));
+  }
+
+  /// `range`: of the request; nullopt: the whole.
+  void send(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range) {
     ObjectRequests::Job job;
     job.build = [this, read, range] {
       HttpRequest request = service_->get(read->key);
       request.range = range;
+      request.asks_for_range = !read->as_whole;
       request.largest_body = std::min(request.largest_body, read->range.largest);
       if (!read->known.empty()) request.headers.push_back(unless_version(read->known));
       return request;
@@ -234,6 +190,10 @@ class ObjectStore::Reads {
       if (response.status == 304) return check_unchanged(read->key, read->known, std::nullopt);
       if (range && response.status == 200 && response.body_received > response.body.size())
         ignores_ranges_ = true;
+      // See finish().
+      if (range && !read->as_whole && !response.from_gateway &&
+          range_support(response, *range) != RangeSupport::as_asked)
+        return;
       const std::optional<std::uint64_t> size = check_object(response, range, where);
       if (response.from_gateway) {
         check_cached(read->key, response, size);
@@ -243,8 +203,10 @@ class ObjectStore::Reads {
       if (response.status != 416) check_unchanged(read->key, version_of(response), size);
     };
     job.hedge = true;
-    if (caches_ != nullptr && read->known.empty() && !read->past_caches &&
-        !is_rewritten_key(read->key))
+    const bool may_be_shared =
+        caches_ != nullptr && !read->past_caches && !is_rewritten_key(read->key);
+    if (may_be_shared && read->known == kNoVersion) caches_->fell_back();
+    if (may_be_shared && read->known.empty())
       job.shared = read->range.from_end ? 0 : read->range.offset;
     read->was_there = versions_.contains(read->key);
     requests_.send(std::move(job), [this, read, range](ObjectRequests::Outcome outcome) {
@@ -254,8 +216,40 @@ class ObjectStore::Reads {
     });
   }
 
+  void send_as_whole(const std::shared_ptr<Read>& read) {
+    read->as_whole = true;
+    send(read, read->range);
+  }
+
+  /// The last bytes, of a server that must be told where they begin.
+  void send_by_size(const std::shared_ptr<Read>& read) {
+    start(read->key, {0, 1}, {}, [this, read](PartOutcome outcome) {
+      if (auto* error = std::get_if<std::exception_ptr>(&outcome))
+        return deliver(read, std::nullopt, std::move(*error));
+      const auto& part = std::get<std::optional<Part>>(outcome);
+      if (!part) return deliver(read, std::nullopt, std::optional<HttpResponse>());
+      if (!part->object_size || *part->object_size == 0) return send_as_whole(read);
+      const std::uint64_t size = *part->object_size;
+      const std::uint64_t length = std::min(size, read->range.length);
+      send(read, ByteRange{size - length, length});
+    });
+  }
+
   void finish(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range,
               ObjectRequests::Outcome outcome) {
+    const auto* response = std::get_if<std::optional<HttpResponse>>(&outcome);
+    if (response != nullptr && *response && range && !read->as_whole) {
+      switch (range_support(**response, *range)) {
+        case RangeSupport::as_asked:
+          break;
+        case RangeSupport::no_suffixes:
+          refuses_suffixes_ = true;
+          return send_by_size(read);
+        case RangeSupport::none:
+          ignores_ranges_ = true;
+          return send_as_whole(read);
+      }
+    }
     if (is_missing(outcome) && versions_.contains(read->key)) {
       // Another request has found it since: this answer was late, or the object was deleted.
       if (!read->was_there) return send(read);
@@ -271,7 +265,11 @@ class ObjectStore::Reads {
     const std::string version = version_of(response);
     if (version.empty())
       throw Error(ErrorCode::not_supported, "the object has no version (ETag, Last-Modified)");
-    const std::uint64_t digest = ObjectVersions::digest(identity_of(version, size));
+    if (!is_framed(response))
+      throw Error(ErrorCode::not_supported, "it does not say where its answer ends");
+    if (is_encoded(response))
+      throw Error(ErrorCode::not_supported, "it compresses what it sends (Content-Encoding)");
+    const std::uint64_t digest = versions_.digest(identity_of(version, size));
     if (versions_.find(key).value_or(digest) != digest)
       throw Error(ErrorCode::not_supported, "it has another version of the object");
   }
@@ -283,7 +281,7 @@ class ObjectStore::Reads {
     if (response == nullptr || !*response || !(*response)->from_gateway || caches_->trust())
       return false;
     const auto size = check_object(**response, range, {});
-    return versions_.find(key) != ObjectVersions::digest(identity_of(version_of(**response), size));
+    return versions_.find(key) != versions_.digest(identity_of(version_of(**response), size));
   }
 
   /// Asks the store for the object unless it has the version of the cache.
@@ -319,7 +317,7 @@ class ObjectStore::Reads {
   /// Throws stale when the object has another version than when it was first read.
   void check_unchanged(const std::string& key, std::string_view version,
                        std::optional<std::uint64_t> size) {
-    if (!versions_.accept(key, ObjectVersions::digest(identity_of(version, size))))
+    if (!versions_.accept(key, versions_.digest(identity_of(version, size))))
       throw ObjectVersions::changed(place(key));
   }
 
@@ -382,7 +380,7 @@ class ObjectStore::Reads {
   const std::shared_ptr<SharedCaches> caches_;  // may be null
   ObjectVersions versions_;
   std::atomic<std::uint64_t> shared_{0};
-  std::atomic<bool> ignores_ranges_{false};
+  std::atomic<bool> ignores_ranges_{false}, refuses_suffixes_{false};
 
   std::mutex mutex_;  // guards what follows; never held while calling out
   std::unordered_map<std::string, std::vector<std::shared_ptr<Read>>> reads_;
@@ -477,9 +475,8 @@ std::optional<std::uint64_t> ObjectStore::state(const std::string& key) {
   check_key(key);
   const std::optional<Reads::Part> part = reads_->read(key, {0, 1}, true);
   if (!part) return 0;
-  const std::uint64_t version =
-      ObjectVersions::digest(identity_of(part->version, part->object_size));
-  return version == ObjectVersions::kUnknown ? std::nullopt : std::optional(version);
+  const std::string identity = identity_of(part->version, part->object_size);
+  return identity.empty() ? std::nullopt : std::optional(lasting_digest(identity));
 }
 
 std::vector<Store::Entry> ObjectStore::list(const std::string& prefix) {

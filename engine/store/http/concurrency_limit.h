@@ -18,6 +18,13 @@ class ConcurrencyLimit {
   /// A request ended. `saturated`: others wait for their turn.
   void finished(std::int64_t now, std::uint64_t bytes, bool throttled, bool saturated);
 
+  /// This process cannot have more than `most` in flight now.
+  void lower(std::int64_t now, int most) {
+    limit_ = std::clamp(most, 1, limit_);
+    held_until_ = now + kHold;
+    best_rate_ = 0;
+  }
+
  private:
   static constexpr std::int64_t kWindow = 250'000'000;
   static constexpr std::int64_t kHold =

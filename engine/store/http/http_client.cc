@@ -291,7 +291,8 @@ class HttpClient::Loop {
       CURL* easy = message->easy_handle;  // `message` is gone after the next call
       HttpTransfer* transfer = nullptr;
       curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-      if (transfer->lost_patience(code)) {
+      const bool may_find_room = transfer->lacks_descriptor() && active_.size() > 1;
+      if (may_find_room || transfer->lost_patience(code)) {
         put_back(transfer);
         continue;
       }
@@ -326,8 +327,9 @@ class HttpClient::Loop {
   }
 
   /// Takes an active transfer from libcurl, to be sent again when it is its turn. The server's
-  /// queue is full: that is as good as its saying that these are too many.
+  /// queue is full, or this process has no more descriptors: these are too many at a time.
   void put_back(HttpTransfer* transfer) {
+    const bool lacks_descriptor = transfer->lacks_descriptor();
     curl_multi_remove_handle(multi_, transfer->easy());
     idle_.push_back(transfer->easy());
     const auto it = active_.find(transfer->id());
@@ -336,7 +338,10 @@ class HttpClient::Loop {
     --counters_.requests;
     --counters_.in_flight;
     ++counters_.waiting;
-    limit_.finished(steady_now(), 0, true, true);
+    if (lacks_descriptor)
+      limit_.lower(steady_now(), static_cast<int>(active_.size()));
+    else
+      limit_.finished(steady_now(), 0, true, true);
     counters_.limit = static_cast<std::uint64_t>(limit_.limit());
   }
 

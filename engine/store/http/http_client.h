@@ -56,6 +56,7 @@ struct HttpRequest {
   std::string body;
   /// Sent as the Range header. Of an answer with the whole object (200) only the range is kept.
   std::optional<ByteRange> range;
+  bool asks_for_range = true;               // false: without the header
   double timeout = 0;                       // seconds without progress; 0: the client's
   std::uint64_t largest_body = 4ull << 30;  // a longer answer is an error
   bool follow_redirects = true;

@@ -6,8 +6,10 @@
 #include <new>
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include "engine/base/strings.h"
+#include "engine/base/system_error.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
@@ -86,6 +88,7 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   body_ = {};
   filled_ = 0;
   message_[0] = '\0';
+  socket_error_ = 0;
 
   std::unique_ptr<curl_slist, CurlSlistFree> list;
   const auto add = [&list](const std::string& line) {
@@ -100,7 +103,7 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
       throw Error(ErrorCode::invalid_argument, "a header holds a line break", place());
     add(line);
   }
-  if (request_.range) add("Range: " + range_header(*request_.range));
+  if (request_.range && request_.asks_for_range) add("Range: " + range_header(*request_.range));
   const HttpGateway* gateway = request_.gateway.get();
   if (gateway != nullptr) add("Host: " + host_of(parse_uri(request_.url)));
   const std::string url =
@@ -122,6 +125,8 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   set(CURLOPT_ERRORBUFFER, message_);
   set(CURLOPT_WRITEFUNCTION, &HttpTransfer::on_body);
   set(CURLOPT_WRITEDATA, this);
+  set(CURLOPT_OPENSOCKETFUNCTION, &HttpTransfer::on_socket);
+  set(CURLOPT_OPENSOCKETDATA, this);
   set(CURLOPT_HEADERFUNCTION, &HttpTransfer::on_header);
   set(CURLOPT_HEADERDATA, this);
   set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -157,6 +162,13 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
 std::size_t HttpTransfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
   const bool good = static_cast<HttpTransfer*>(self)->take_header({data, size * count});
   return good ? size * count : 0;
+}
+
+/// As libcurl does without it, which does not report why a socket could not be made.
+curl_socket_t HttpTransfer::on_socket(void* self, curlsocktype, curl_sockaddr* address) {
+  const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  if (fd < 0) static_cast<HttpTransfer*>(self)->socket_error_ = errno;
+  return fd < 0 ? CURL_SOCKET_BAD : fd;
 }
 
 std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t count, void* self) {
@@ -211,6 +223,7 @@ void HttpTransfer::begin_body() {
     cut_ = true;
   } else if (range && status == 206) {
     keep_ = std::min(keep_, range->length);
+    cut_ = find_header(response_.headers, "content-range") == nullptr;  // of no use
   } else if (range && range->from_end) {
     // Without a length the whole must be seen; outcome() then takes its end.
     slides_ = length < 0;
@@ -401,6 +414,9 @@ Error HttpTransfer::failure(CURLcode code) const {
       return error(ErrorCode::io,
                    "the host name of the proxy is not known; see https_proxy and http_proxy");
     case CURLE_COULDNT_CONNECT:
+      if (lacks_descriptor())
+        return error(ErrorCode::io, fmt::format("connecting to {}: {}", host,
+                                                describe_system_error(socket_error_)));
       return error(ErrorCode::io, fmt::format("connecting to {} failed", host));
     case CURLE_OPERATION_TIMEDOUT:
       return error(ErrorCode::timed_out, fmt::format("connecting to {} takes too long", host));

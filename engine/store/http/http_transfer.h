@@ -2,6 +2,7 @@
 // One request on its way through libcurl: its easy handle, what has come of the answer, redirects,
 // and what a failure means. Used by HttpClient's loop only, on its thread.
 
+#include <cerrno>
 #include <memory>
 
 #include <curl/curl.h>
@@ -41,6 +42,10 @@ class HttpTransfer {
   /// again, and will be more patient.
   bool lost_patience(CURLcode code);
 
+  /// Has it failed since this process has no descriptor for a connection? It may be sent again when
+  /// others have ended.
+  bool lacks_descriptor() const { return socket_error_ == EMFILE || socket_error_ == ENFILE; }
+
   /// Has libcurl's result been a redirect that is to be followed? Then the request now names the
   /// new place and is to be prepared again. Throws not_supported for one that is refused.
   bool redirect(CURLcode code);
@@ -61,6 +66,7 @@ class HttpTransfer {
 
  private:
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
+  static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
   bool take_header(std::string_view line);
   bool take_body(const char* data, std::size_t size);
@@ -79,6 +85,7 @@ class HttpTransfer {
   CURL* easy_ = nullptr;
   std::unique_ptr<curl_slist, CurlSlistFree> headers_;
   char message_[CURL_ERROR_SIZE] = {};
+  int socket_error_ = 0;  // why there is no socket for a connection
   int redirects_ = 0;
   double patience_ = 1;  // factor on the connection timeout
   bool hurried_ = false;

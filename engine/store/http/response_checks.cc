@@ -124,6 +124,31 @@ std::optional<std::uint64_t> check_object(const HttpResponse& response,
   return got->total;
 }
 
+bool is_framed(const HttpResponse& response) {
+  if (response.status == 206 || content_length(response)) return true;
+  const std::string* coding = find_header(response.headers, "transfer-encoding");
+  return coding != nullptr && to_lower(*coding).find("chunked") != std::string::npos;
+}
+
+bool is_encoded(const HttpResponse& response) {
+  const std::string* encoding = find_header(response.headers, "content-encoding");
+  return encoding != nullptr && !encoding->empty() && to_lower(*encoding) != "identity";
+}
+
+bool may_refuse_range(int status) { return status == 400 || status == 416 || status == 501; }
+
+RangeSupport range_support(const HttpResponse& response, const ByteRange& range) {
+  const std::string* header = find_header(response.headers, "content-range");
+  if (response.status == 206 && header == nullptr) return RangeSupport::none;
+  if (!range.from_end) return RangeSupport::as_asked;
+  const std::optional<ContentRange> got =
+      header != nullptr ? parse_content_range(*header) : std::nullopt;
+  if (response.status == 206 && got && !got->total) return RangeSupport::no_suffixes;
+  const bool is_empty = response.status == 416 && got && got->total == 0;
+  return may_refuse_range(response.status) && !is_empty ? RangeSupport::no_suffixes
+                                                        : RangeSupport::as_asked;
+}
+
 std::string version_of(const HttpResponse& response) {
   if (const std::string* tag = find_header(response.headers, "etag");
       tag != nullptr && !tag->empty())

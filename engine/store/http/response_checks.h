@@ -18,6 +18,23 @@ std::optional<std::uint64_t> check_object(const HttpResponse& response,
                                           const std::optional<ByteRange>& range,
                                           const std::string& where);
 
+/// Does an answer with the whole object say where it ends? One that ends with its connection may be
+/// the beginning of an object.
+bool is_framed(const HttpResponse& response);
+/// Is the body compressed, or changed otherwise, for its way (Content-Encoding)?
+bool is_encoded(const HttpResponse& response);
+
+/// How a server takes requests for ranges.
+enum class RangeSupport {
+  as_asked,
+  no_suffixes,  // the last bytes must be asked for by their offset
+  none,         // it must be asked for the whole
+};
+/// What the answer to a request for a range tells.
+RangeSupport range_support(const HttpResponse& response, const ByteRange& range);
+/// May this status refuse a range for its form?
+bool may_refuse_range(int status);
+
 /// What changes when the object does: its ETag as it was sent, else "modified " and its
 /// modification time. Empty when the answer names neither.
 std::string version_of(const HttpResponse& response);

@@ -13,6 +13,7 @@
 #include "engine/store/icechunk/manifest_cache.h"
 #include "engine/store/icechunk/repository.h"
 #include "engine/store/icechunk/snapshot.h"
+#include "engine/store/object_versions.h"
 #include "engine/store/virtual/virtual_places.h"
 
 namespace batchfs {
@@ -225,6 +226,13 @@ class IcechunkStore final : public Store {
     start(key, range, std::move(done));
   }
 
+  void read_version_async(const std::string& key, ByteRange range, const std::string& known,
+                          VersionedDone done) override {
+    if (known != kNoVersion || is_local())
+      return Store::read_version_async(key, range, known, std::move(done));
+    start(key, range, as_versioned(std::move(done)), true);
+  }
+
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
                                     std::span<std::byte> out) override {
     const std::optional<Place> place = place_of(key);
@@ -393,8 +401,8 @@ class IcechunkStore final : public Store {
     if (got != wanted) throw outside_.too_short();
   }
 
-  void start(const std::string& key, ByteRange range, ReadDone done) {
-    locate(key, [this, key, range, done = std::move(done)](PlaceOutcome found) {
+  void start(const std::string& key, ByteRange range, ReadDone done, bool from_origin = false) {
+    locate(key, [this, key, range, from_origin, done = std::move(done)](PlaceOutcome found) {
       if (const auto* error = std::get_if<std::exception_ptr>(&found)) return done(*error);
       auto& place = std::get<std::optional<Place>>(found);
       if (!place) return done(std::nullopt);
@@ -406,23 +414,25 @@ class IcechunkStore final : public Store {
         const Clipped part = clipped(range, place->length());
         if (place->is_here()) return done(copy_of(place->chunk.bytes, part));
         if (part.length == 0) return done(Buffer());
-        fetch(key, *place, part, done);
+        fetch(key, *place, part, from_origin, done);
       } catch (Error& error) {
         done(std::make_exception_ptr(error.at(where(key))));
       }
     });
   }
 
-  void fetch(const std::string& key, const Place& place, const Clipped& part,
+  void fetch(const std::string& key, const Place& place, const Clipped& part, bool from_origin,
              const ReadDone& done) {
     const ByteRange range{place.chunk.offset + part.begin, part.length};
     const auto finish = [this, key, place, part, done](ReadOutcome outcome) {
       done(checked(key, place, part, std::move(outcome)));
     };
-    if (place.chunk.kind == ChunkPlace::Kind::native)
+    if (place.chunk.kind == ChunkPlace::Kind::native && from_origin)
+      read_past_caches(*objects_, icechunk::chunk_key(place.chunk.object), range, finish);
+    else if (place.chunk.kind == ChunkPlace::Kind::native)
       objects_->read_async(icechunk::chunk_key(place.chunk.object), range, finish);
     else
-      outside_.read_async(place.chunk.file, range, finish);
+      outside_.read_async(place.chunk.file, range, finish, from_origin);
   }
 
   /// What was read, if it is the chunk's part.

@@ -12,9 +12,11 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
+
+#include <fmt/format.h>
 
 #include "engine/base/system_error.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/local/beneath.h"
 #include "engine/store/local/file_owner.h"
 
@@ -32,21 +34,12 @@ std::int64_t nanoseconds(const struct timespec& time) {
   return time.tv_sec * INT64_C(1'000'000'000) + time.tv_nsec;
 }
 
-std::uint64_t version_of(const struct stat& file) {
-  const std::uint64_t facts[] = {file.st_dev, file.st_ino, static_cast<std::uint64_t>(file.st_size),
-                                 static_cast<std::uint64_t>(nanoseconds(file.st_mtim)),
-                                 static_cast<std::uint64_t>(nanoseconds(file.st_ctim))};
-  return std::max<std::uint64_t>(1, XXH3_64bits(facts, sizeof facts));
-}
-
-/// The same for other processes and machines: numbers of devices and inodes last as long as a mount
-/// only. No program can set back the time of the last change of a file's status, so that it tells
-/// of files whose modification time was restored.
+/// The version of a file for other processes and machines: numbers of devices and inodes last as
+/// long as a mount only. No program can set back the time of the last change of a file's status, so
+/// that it shows changes of files whose modification time was restored.
 std::uint64_t lasting_version_of(const struct stat& file) {
-  const std::uint64_t facts[] = {static_cast<std::uint64_t>(file.st_size),
-                                 static_cast<std::uint64_t>(nanoseconds(file.st_mtim)),
-                                 static_cast<std::uint64_t>(nanoseconds(file.st_ctim))};
-  return std::max<std::uint64_t>(1, XXH3_64bits(facts, sizeof facts));
+  return lasting_digest(fmt::format("{} {} {}", file.st_size, nanoseconds(file.st_mtim),
+                                    nanoseconds(file.st_ctim)));
 }
 
 /// How long it takes until a further change must change the version, too; 0 for a file that has
@@ -226,6 +219,14 @@ class LocalStore final : public Store {
     const Descriptor target = beneath_.open(prefix.empty() ? name : prefix + "/" + name, O_PATH);
     if (target.get() < 0 || ::fstat(target.get(), &info) != 0) return std::nullopt;
     return info;
+  }
+
+  std::uint64_t version_of(const struct stat& file) const {
+    const std::uint64_t facts[] = {file.st_dev, file.st_ino,
+                                   static_cast<std::uint64_t>(file.st_size),
+                                   static_cast<std::uint64_t>(nanoseconds(file.st_mtim)),
+                                   static_cast<std::uint64_t>(nanoseconds(file.st_ctim))};
+    return versions_.digest({reinterpret_cast<const char*>(facts), sizeof facts});
   }
 
   Descriptor open(const std::string& key) const {

@@ -6,6 +6,7 @@
 
 #include "engine/store/cloud/cloud_store.h"
 #include "engine/store/output/cloud_output.h"
+#include "engine/store/uri.h"
 
 namespace batchfs {
 
@@ -32,7 +33,7 @@ std::string shown_output(const std::string& url) {
 std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConfig& config) {
   const std::string scheme = scheme_in(url);
   if (scheme.empty() || scheme == "file") {
-    std::string path = scheme.empty() ? url : url.substr(7);
+    std::string path = scheme.empty() ? url : path_of_file_url(url);
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (path.empty()) throw Error(ErrorCode::invalid_argument, "the output has no name");
     if (path.ends_with(".zip"))

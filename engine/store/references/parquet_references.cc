@@ -6,12 +6,12 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/dims.h"
 #include "engine/base/json.h"
 #include "engine/base/limits.h"
 #include "engine/base/printable.h"
+#include "engine/store/fingerprint.h"
 #include "engine/store/references/json_scanner.h"
 #include "engine/store/references/parquet_reader.h"
 #include "engine/store/virtual/index_cache.h"
@@ -245,8 +245,7 @@ std::shared_ptr<References> open_parquet_references(std::shared_ptr<Store> folde
                 fmt::format("record_size: {} is not from 1 to {}", *record_size, kMaxRecordSize));
   if (!metadata.starts_with('{'))
     throw Error(ErrorCode::invalid_argument, "metadata: expected an object");
-  std::string digest =
-      fmt::format("{:016x}", XXH3_64bits(consolidated.data(), consolidated.size()));
+  std::string digest = fingerprint(consolidated);
   return std::make_shared<ParquetReferences>(std::move(folder), metadata, *record_size,
                                              std::move(digest), memory);
 }

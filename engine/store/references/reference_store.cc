@@ -4,10 +4,11 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/awaited.h"
 #include "engine/base/strings.h"
+#include "engine/store/fingerprint.h"
+#include "engine/store/object_versions.h"
 #include "engine/store/references/location.h"
 #include "engine/store/virtual/virtual_places.h"
 
@@ -135,7 +136,7 @@ class ReferenceStore final : public Store {
         if (!state) return std::nullopt;
         states[1] = *state;
       }
-      return std::max<std::uint64_t>(1, XXH3_64bits(states, sizeof states));
+      return lasting_digest(fmt::format("{} {}", states[0], states[1]));
     } catch (Error& error) {
       throw error.at(where(key));
     }
@@ -158,6 +159,13 @@ class ReferenceStore final : public Store {
   void read_async(const std::string& key, ByteRange range, ReadDone done) override {
     if (is_local()) return Store::read_async(key, range, std::move(done));
     start(key, range, std::move(done));
+  }
+
+  void read_version_async(const std::string& key, ByteRange range, const std::string& known,
+                          VersionedDone done) override {
+    if (known != kNoVersion || is_local())
+      return Store::read_version_async(key, range, known, std::move(done));
+    start(key, range, as_versioned(std::move(done)), true);
   }
 
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
@@ -208,18 +216,18 @@ class ReferenceStore final : public Store {
         [&](auto done) { references_->find(key, std::move(done)); });
   }
 
-  void start(const std::string& key, ByteRange range, ReadDone done) {
+  void start(const std::string& key, ByteRange range, ReadDone done, bool past_caches = false) {
     try {
       check_key(key);
     } catch (Error& error) {
       return done(std::make_exception_ptr(error.at(where(key))));
     }
-    references_->find(key, [this, key, range, done](References::Outcome outcome) {
+    references_->find(key, [this, key, range, past_caches, done](References::Outcome outcome) {
       if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
       const auto& found = std::get<std::optional<References::Found>>(outcome);
       if (!found) return done(std::nullopt);
       try {
-        read_target(key, found->target, range, done);
+        read_target(key, found->target, range, past_caches, done);
       } catch (Error& error) {
         done(std::make_exception_ptr(error.at(where(key))));
       }
@@ -227,7 +235,7 @@ class ReferenceStore final : public Store {
   }
 
   void read_target(const std::string& key, const Target& target, const ByteRange& range,
-                   const ReadDone& done) {
+                   bool past_caches, const ReadDone& done) {
     const bool is_signed =
         target.file.starts_with("http") && target.file.find('?') < target.file.size();
     const auto finish = [this, key, done, is_signed](ReadOutcome outcome) {
@@ -241,7 +249,7 @@ class ReferenceStore final : public Store {
       }
       done(std::move(outcome));
     };
-    if (target.kind == Target::Kind::whole) return read_whole(target, range, finish);
+    if (target.kind == Target::Kind::whole) return read_whole(target, range, past_caches, finish);
     const std::uint64_t size =
         target.kind == Target::Kind::within ? target.bytes.size() : target.length;
     if (size > range.largest)
@@ -254,18 +262,24 @@ class ReferenceStore final : public Store {
       return done(std::move(copy));
     }
     const std::string location = absolute_location(target.file, place_);
-    outside_.read_async({location, {}, 0}, {target.offset + part.begin, part.length}, finish);
+    outside_.read_async({location, {}, 0}, {target.offset + part.begin, part.length}, finish,
+                        past_caches);
   }
 
   /// The file's own size counts.
-  void read_whole(const Target& target, const ByteRange& range, const ReadDone& done) {
+  void read_whole(const Target& target, const ByteRange& range, bool past_caches,
+                  const ReadDone& done) {
     const VirtualPlaces::File file = outside_.find(absolute_location(target.file, place_));
-    file.store->read_async(file.key, range, [done, shown = file.shown](ReadOutcome outcome) {
+    const auto take = [done, shown = file.shown](ReadOutcome outcome) {
       const auto* bytes = std::get_if<std::optional<Buffer>>(&outcome);
       if (bytes != nullptr && !*bytes)
         outcome = std::make_exception_ptr(VirtualPlaces::gone(shown));
       done(std::move(outcome));
-    });
+    };
+    if (past_caches)
+      read_past_caches(*file.store, file.key, range, take);
+    else
+      file.store->read_async(file.key, range, take);
   }
 
   const std::string url_;

@@ -2,15 +2,14 @@
 
 #include <utility>
 
-#include <fmt/format.h>
-#include <xxhash.h>
+#include "engine/store/fingerprint.h"
 
 namespace batchfs {
 
 namespace {
 
 constexpr std::string_view kMark = "?query-";
-constexpr std::size_t kDigits = 16;
+constexpr std::size_t kDigits = 32;
 /// What a node of the table takes beside its text.
 constexpr std::size_t kNode = 128;
 
@@ -20,8 +19,7 @@ std::string place(const std::string& store, const std::string& key) { return sto
 
 std::string AddressQueries::key(const std::string& store, const std::string& path,
                                 std::string_view query) {
-  std::string key =
-      fmt::format("{}{}{:016x}", path, kMark, XXH3_64bits(query.data(), query.size()));
+  std::string key = path + std::string(kMark) + fingerprint(query);
   std::string name = place(store, key);
   const std::lock_guard lock(mutex_);
   if (new_.contains(name)) return key;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/store/object_versions.h"
 
 namespace batchfs {
 
@@ -64,7 +65,7 @@ void IndexCache::load(const std::string& key) {
     store_->read_async(
         key, {0, UINT64_MAX, false, limits_.payload}, [this, key](ReadOutcome outcome) {
           const auto shared = std::make_shared<ReadOutcome>(std::move(outcome));
-          decoder_.post(0, [this, key, shared] { arrived(key, std::move(*shared)); });
+          decoder_.post(0, [this, key, shared] { arrived(key, std::move(*shared), false); });
         });
     return;
   }
@@ -79,10 +80,10 @@ void IndexCache::load(const std::string& key) {
   } catch (...) {
     outcome = std::current_exception();
   }
-  arrived(key, std::move(outcome));
+  arrived(key, std::move(outcome), true);
 }
 
-void IndexCache::arrived(const std::string& key, ReadOutcome outcome) {
+void IndexCache::arrived(const std::string& key, ReadOutcome outcome, bool is_last) {
   std::variant<DecodedIndex, std::exception_ptr> result;
   try {
     if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
@@ -90,6 +91,12 @@ void IndexCache::arrived(const std::string& key, ReadOutcome outcome) {
     const std::lock_guard lock(decoding_);
     result = decode_(key, std::get<std::optional<Buffer>>(outcome));
   } catch (Error& error) {
+    if (error.code() == ErrorCode::corrupt && !is_last)
+      return read_past_caches(
+          *store_, key, {0, UINT64_MAX, false, limits_.payload}, [this, key](ReadOutcome again) {
+            const auto shared = std::make_shared<ReadOutcome>(std::move(again));
+            decoder_.post(0, [this, key, shared] { arrived(key, std::move(*shared), true); });
+          });
     result = std::make_exception_ptr(error.at(store_->url() + "/" + key));
   } catch (...) {
     result = std::current_exception();

@@ -65,7 +65,8 @@ class IndexCache {
   };
 
   void load(const std::string& key);
-  void arrived(const std::string& key, ReadOutcome outcome);
+  /// `is_last`: what cannot be decoded is not read once more, past caches.
+  void arrived(const std::string& key, ReadOutcome outcome, bool is_last);
   void finish(const std::string& key, std::variant<DecodedIndex, std::exception_ptr> outcome);
   void start_more();
 

@@ -10,6 +10,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/base/utf8.h"
+#include "engine/store/object_versions.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
@@ -37,7 +38,7 @@ std::string shown_url(const std::string& url) {
 /// Files of this machine have one URL each: decoded, without "..". Other URLs stay as they are.
 std::string normal_url(const std::string& url, bool encoded) {
   if (!url.starts_with(kFile)) return url;
-  std::string path = url.substr(kFile.size());
+  std::string path = path_of_file_url(url);
   if (encoded) path = percent_decode(path.substr(0, path.find_first_of("?#")));
   return std::string(kFile) + std::filesystem::path(path).lexically_normal().string();
 }
@@ -206,13 +207,14 @@ void VirtualPlaces::check(const VirtualFile& file, const std::string& shown,
                             shown, fmt::gmtime(static_cast<std::time_t>(*read.modified)), kAnyway));
 }
 
-void VirtualPlaces::read_async(const VirtualFile& file, ByteRange range, ReadDone done) {
+void VirtualPlaces::read_async(const VirtualFile& file, ByteRange range, ReadDone done,
+                               bool past_caches) {
   const File found = find(file.location);
   // What `file` views may not outlive this call.
   const auto kept =
       std::make_shared<const std::pair<std::string, std::uint32_t>>(file.etag, file.modified);
   found.store->read_version_async(
-      found.key, range, {},
+      found.key, range, past_caches ? kNoVersion : "",
       [this, kept, range, shown = found.shown, done = std::move(done)](auto got) {
         if (auto* error = std::get_if<std::exception_ptr>(&got)) return done(std::move(*error));
         auto& read = std::get<Store::VersionedRead>(got);

@@ -62,7 +62,9 @@ class VirtualPlaces {
   /// Reads exactly `range`, which is not from the end. A file that is not there, shorter, or
   /// another one than was referred to is an Error. `done` is called once, possibly before this
   /// returns.
-  void read_async(const VirtualFile& file, ByteRange range, ReadDone done);
+  /// `past_caches`: see kNoVersion.
+  void read_async(const VirtualFile& file, ByteRange range, ReadDone done,
+                  bool past_caches = false);
 
   /// Store::state() of a file. Of a remote one it is asked for once: then another version of it is
   /// stale. Blocks. Throws as find().

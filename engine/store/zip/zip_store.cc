@@ -15,6 +15,7 @@
 #include "engine/base/strings.h"
 #include "engine/store/deflate_decoder.h"
 #include "engine/store/little_endian.h"
+#include "engine/store/object_versions.h"
 #include "engine/store/zip/zip_directory.h"
 
 namespace batchfs {
@@ -206,6 +207,18 @@ class ZipStore final : public Store {
 
   void read_async(const std::string& key, ByteRange range, ReadDone done) override {
     if (is_local()) return Store::read_async(key, range, std::move(done));
+    start(key, range, false, std::move(done));
+  }
+
+  void read_version_async(const std::string& key, ByteRange range, const std::string& known,
+                          VersionedDone done) override {
+    if (known != kNoVersion || is_local())
+      return Store::read_version_async(key, range, known, std::move(done));
+    start(key, range, true, as_versioned(std::move(done)));
+  }
+
+ private:
+  void start(const std::string& key, const ByteRange& range, bool past_caches, ReadDone done) {
     done = [this, key, done = std::move(done)](ReadOutcome outcome) {
       if (auto* error = std::get_if<std::exception_ptr>(&outcome)) *error = with_place(*error, key);
       done(std::move(outcome));
@@ -217,6 +230,7 @@ class ZipStore final : public Store {
       return done(std::current_exception());
     }
     if (!wanted) return done(std::nullopt);
+    wanted->past_caches = past_caches;
     if (wanted->part.length == 0) return done(Buffer());
     const std::uint64_t data = known_data_offset(*wanted->member);
     if (data != 0) return read_at(*wanted, data, std::move(done));
@@ -224,11 +238,11 @@ class ZipStore final : public Store {
     read_at_guess(*wanted, std::move(done));
   }
 
- private:
   /// A part of a member: what the caller gets, and what must be read for it.
   struct Wanted {
     const ZipMember* member;
     ClippedRange part;
+    bool past_caches = false;
     ClippedRange stored() const {
       if (member->method == kStored) return part;
       // No more than what the part can take, if it is compressed at all.
@@ -323,18 +337,24 @@ class ZipStore final : public Store {
     return bytes;
   }
 
+  void read_archive(const Wanted& wanted, const ByteRange& range, ReadDone done) {
+    if (wanted.past_caches)
+      read_past_caches(*parent_, key_, range, std::move(done));
+    else
+      parent_->read_async(key_, range, std::move(done));
+  }
+
   void read_at(const Wanted& wanted, std::uint64_t data, ReadDone done) {
     const ClippedRange stored = wanted.stored();
-    parent_->read_async(key_, {data + stored.begin, stored.length},
-                        [wanted, done = std::move(done)](ReadOutcome outcome) {
-                          try {
-                            outcome =
-                                finish(wanted, take(std::move(outcome), wanted.stored().length));
-                          } catch (...) {
-                            outcome = std::current_exception();
-                          }
-                          done(std::move(outcome));
-                        });
+    read_archive(wanted, {data + stored.begin, stored.length},
+                 [wanted, done = std::move(done)](ReadOutcome outcome) {
+                   try {
+                     outcome = finish(wanted, take(std::move(outcome), wanted.stored().length));
+                   } catch (...) {
+                     outcome = std::current_exception();
+                   }
+                   done(std::move(outcome));
+                 });
   }
 
   /// Reads the local header and what follows at once.
@@ -344,29 +364,28 @@ class ZipStore final : public Store {
     const std::uint64_t length = std::min(
         header_length(member) + member.extra_length + kExtraSlack + stored.begin + stored.length,
         member.end - member.header_offset);
-    parent_->read_async(
-        key_, {member.header_offset, length},
-        [this, wanted, stored, length, done = std::move(done)](ReadOutcome outcome) {
-          std::uint64_t data = 0;
-          bool complete = true;
-          try {
-            Buffer bytes = take(std::move(outcome), length);
-            data = learn(*wanted.member, bytes.span());
-            const std::uint64_t skip = data - wanted.member->header_offset + stored.begin;
-            complete = skip + stored.length <= length;
-            if (complete) {
-              std::memmove(bytes.data(), bytes.data() + skip, stored.length);
-              bytes.truncate(stored.length);
-              outcome = finish(wanted, std::move(bytes));
-            }
-          } catch (...) {
-            outcome = std::current_exception();
-          }
-          if (complete)
-            done(std::move(outcome));
-          else
-            read_at(wanted, data, done);
-        });
+    read_archive(wanted, {member.header_offset, length},
+                 [this, wanted, stored, length, done = std::move(done)](ReadOutcome outcome) {
+                   std::uint64_t data = 0;
+                   bool complete = true;
+                   try {
+                     Buffer bytes = take(std::move(outcome), length);
+                     data = learn(*wanted.member, bytes.span());
+                     const std::uint64_t skip = data - wanted.member->header_offset + stored.begin;
+                     complete = skip + stored.length <= length;
+                     if (complete) {
+                       std::memmove(bytes.data(), bytes.data() + skip, stored.length);
+                       bytes.truncate(stored.length);
+                       outcome = finish(wanted, std::move(bytes));
+                     }
+                   } catch (...) {
+                     outcome = std::current_exception();
+                   }
+                   if (complete)
+                     done(std::move(outcome));
+                   else
+                     read_at(wanted, data, done);
+                 });
   }
 
   /// Reads the local header, and the part from where it is if the archive has no gaps, at the same
@@ -406,10 +425,10 @@ class ZipStore final : public Store {
       else
         read_at(wanted, data, done);
     };
-    parent_->read_async(key_, {member.header_offset, header_length(member)},
-                        [got](ReadOutcome outcome) { got(&Both::header, std::move(outcome)); });
-    parent_->read_async(key_, {guess + stored.begin, stored.length},
-                        [got](ReadOutcome outcome) { got(&Both::part, std::move(outcome)); });
+    read_archive(wanted, {member.header_offset, header_length(member)},
+                 [got](ReadOutcome outcome) { got(&Both::header, std::move(outcome)); });
+    read_archive(wanted, {guess + stored.begin, stored.length},
+                 [got](ReadOutcome outcome) { got(&Both::part, std::move(outcome)); });
   }
 
   template <class Body>

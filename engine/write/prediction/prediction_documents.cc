@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/json_text.h"
+#include "engine/store/fingerprint.h"
 #include "engine/write/output_metadata.h"
 #include "engine/write/region_copy.h"
 #include "engine/write/run_identity.h"
@@ -65,7 +66,7 @@ bool same_labels(const CoordinateLabels& a, const CoordinateLabels& b) {
 }
 
 /// Attributes may hold NaN, which equals nothing.
-std::string digest_of(const Json& value) { return text_digest(json_text(value, -1)); }
+std::string digest_of(const Json& value) { return fingerprint(json_text(value, -1)); }
 
 }  // namespace
 
@@ -132,7 +133,7 @@ Json PredictionDocuments::identity() const {
                 one.labels->values.size());
     axes += encode_strings(one.labels->strings);
   }
-  return {{"arrays", std::move(arrays)}, {"coordinates", text_digest(axes)}};
+  return {{"arrays", std::move(arrays)}, {"coordinates", fingerprint(axes)}};
 }
 
 void PredictionDocuments::put_object(std::size_t array, const Placement& placement,

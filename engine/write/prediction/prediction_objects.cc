@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/json_text.h"
+#include "engine/store/fingerprint.h"
 #include "engine/write/run_identity.h"
 #include "engine/zarr/node_path.h"
 
@@ -64,7 +65,7 @@ PredictionObjects::PredictionObjects(std::vector<PredictedArray> arrays, Predict
                {"samples", samples_.digest},
                {"denormalize", undoes},
                {"coordinates", std::move(described["coordinates"])}};
-  parts_ = std::make_unique<SampleParts>(folder, text_digest(json_text(identity_)), options.rank);
+  parts_ = std::make_unique<SampleParts>(folder, fingerprint(json_text(identity_)), options.rank);
 }
 
 std::size_t PredictionObjects::row_of(std::int64_t sample) const {

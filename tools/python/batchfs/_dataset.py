@@ -101,6 +101,8 @@ class Dataset:
 
     def close(self) -> None:
         """Ends the connection, and with the last one its server. Batches that are held stay valid, and keep it."""
+        if self._server is not None:
+            self._server.session.leave()
         self._open_reader = None
         self._open_info = None  # it reads coordinates; held batches have it, too
 
@@ -287,6 +289,7 @@ class Dataset:
                                   f'write "start": {json.dumps(start)} into this one')
         server = self._server.with_start(start)
         self._take(server.connect(self._connect))
+        self._server.session.leave()
         self._server = server
         self._arguments["start"] = start
         self.set_epoch(0)

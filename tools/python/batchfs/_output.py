@@ -17,6 +17,7 @@ import errno
 import fcntl
 import itertools
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -74,9 +75,7 @@ class Folder:
     """A local output. Thread-safe."""
 
     def __init__(self, place: str | os.PathLike[str]):
-        text = os.fspath(place)
-        if text.startswith("file://"):
-            text = text[len("file://"):]
+        text = re.sub("^file://(localhost(?=/))?", "", os.fspath(place))
         if "://" in text:
             raise NotSupported(f"predictions cannot be written to {text.partition('://')[0]}://: name a folder, and copy it "
                                "when it is finished")

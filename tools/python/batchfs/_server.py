@@ -32,6 +32,7 @@ from ._program import (
     view_json,
     view_words,
 )
+from ._session import Session
 from ._version import VERSION
 
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class Server:
         self.directory = _private_directory()
         self.name = f"open-{self._key()}"
         self.socket = os.path.join(self.directory, self.name + ".sock")
+        self.session = Session(os.path.join(self.directory, self.name + ".session"))
 
     def with_start(self, start: Mapping[str, Any]) -> Server:
         """The server of the same mixture with another "start"."""
@@ -94,7 +96,11 @@ class Server:
             with self._listener() as listens:
                 if listens:
                     try:
-                        return connect(self.socket)
+                        self.session.join()
+                        reader = connect(self.socket)
+                        if self.session.is_current():
+                            return reader
+                        del reader  # another server, of another session, has come meanwhile
                     except Error as error:
                         # Lost, or removed: this server was about to end. Anything else is its answer.
                         lost = type(error) is Error or not os.path.exists(self.socket)
@@ -109,6 +115,7 @@ class Server:
                 with self._listener() as listens:
                     if not listens:
                         raise
+        self.session.join()
         return connect(self.socket)
 
     def ensure(self) -> bool:
@@ -180,6 +187,7 @@ class Server:
         try:
             with _locked(os.path.join(self.directory, self.name + ".lock")), self._listener() as listens:
                 if not listens:
+                    self.session.begin()
                     self._run()
         except Error:
             check.finish()  # of another version, it need not know what it was asked
@@ -187,8 +195,8 @@ class Server:
         check.finish()
 
     def _run(self) -> None:
-        words = ["serve", self.store, *self.view_words, f"--socket={self.socket}", f"--until-unused={_FIRST_READER}",
-                 "--background", *self.options]
+        words = ["serve", self.store, *self.view_words, f"--socket={self.socket}", f"--session={self.session.path}",
+                 f"--until-unused={_FIRST_READER}", "--background", *self.options]
         if self.start is not None:
             words.append("--start=-")
         run_program(self.program, words, stdin=self.view if self.start is None else self.start, doing=f"opening {shown_store(self.store)}")
@@ -214,7 +222,7 @@ def _identity(store: str) -> list[Any]:
             at = os.stat(path)
             found.append([path, at.st_ino, at.st_mtime_ns, at.st_size])
 
-    path = store[len("file://"):] if store.startswith("file://") else store
+    path = re.sub("^file://(localhost(?=/))?", "", store)
     if "://" in path:
         return found
     note(path)

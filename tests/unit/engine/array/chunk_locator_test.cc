@@ -1,5 +1,6 @@
 #include "engine/array/chunk_locator.h"
 
+#include "engine/store/object_versions.h"
 #include "tests/unit/engine/codec/damage.h"
 #include "tests/unit/engine/store/memory_store.h"
 
@@ -166,6 +167,41 @@ TEST(ChunkLocator, FromAfarAsksForTheIndexOnly) {
   locator->locate({0, 1}, [&](ChunkLocator::Outcome outcome) { place = std::get<0>(outcome); });
   expect(place, "a/c/0/0", 24, 30);
   EXPECT_EQ(shards.store->reads, (std::vector<MemoryStore::Read>{{"a/c/0/0", 136, 64}}));
+}
+
+/// A cache between here and the store gives short objects, unless it is passed by.
+class ShortStore final : public MemoryStore {
+ public:
+  void read_async(const std::string& key, ByteRange, ReadDone done) override {
+    done(MemoryStore::read(key, {0, 3}));
+  }
+  void read_version_async(const std::string& key, ByteRange range, const std::string& known,
+                          VersionedDone done) override {
+    EXPECT_EQ(known, kNoVersion);
+    MemoryStore::read_version_async(key, range, known, std::move(done));
+  }
+};
+
+TEST(ChunkLocator, AnIndexThatCannotBeRightIsReadPastCaches) {
+  Shards shards;
+  shards.set("a/c/0/0", {0, 10, kMissing, kMissing, 20, 5, kMissing, kMissing});
+  const auto store = std::make_shared<ShortStore>();
+  store->objects = shards.store->objects;
+  store->local = false;
+  const ChunkLocator locator(store, shards.metadata, shards.layout);
+  bool is_found = false;
+  locator.locate({0, 0}, [&](ChunkLocator::Outcome outcome) {
+    is_found = true;
+    expect(std::get<ChunkLocator::Location>(outcome), "a/c/0/0", 0, 10);
+  });
+  EXPECT_TRUE(is_found);
+  store->objects["a/c/0/0"].resize(10);
+  const ChunkLocator other(store, shards.metadata, shards.layout);
+  bool is_corrupt = false;
+  other.locate({0, 0}, [&](ChunkLocator::Outcome outcome) {
+    is_corrupt = error_of(std::get<std::exception_ptr>(outcome)).code() == ErrorCode::corrupt;
+  });
+  EXPECT_TRUE(is_corrupt);
 }
 
 }  // namespace chunk_locator_test

@@ -1,5 +1,6 @@
 #include "engine/store/object_versions.h"
 
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -30,8 +31,9 @@ TEST(ObjectVersions, AnObjectHasTheVersionThatItHadFirst) {
 
 TEST(ObjectVersions, AnUnknownVersionMatchesEveryOne) {
   ObjectVersions versions({});
-  EXPECT_EQ(ObjectVersions::digest(""), ObjectVersions::kUnknown);
-  EXPECT_NE(ObjectVersions::digest("a"), ObjectVersions::digest("b"));
+  EXPECT_EQ(versions.digest(""), ObjectVersions::kUnknown);
+  EXPECT_NE(versions.digest("a"), ObjectVersions::kUnknown);
+  EXPECT_NE(versions.digest("a"), versions.digest("b"));
   EXPECT_TRUE(versions.accept("t", ObjectVersions::kUnknown));
   EXPECT_TRUE(versions.contains("t"));
   EXPECT_EQ(versions.find("t"), std::nullopt);
@@ -44,7 +46,7 @@ TEST(ObjectVersions, AnUnknownVersionMatchesEveryOne) {
 TEST(ObjectVersions, SaysWhenThereIsNoRoom) {
   std::vector<std::string> lines;
   ObjectVersions versions(
-      {.memory = 64 << 10, .warn = [&](const std::string& line) { lines.push_back(line); }});
+      {.memory = 96 << 10, .warn = [&](const std::string& line) { lines.push_back(line); }});
   for (std::uint64_t i = 0; i < 20'000; ++i)
     EXPECT_TRUE(versions.accept(fmt::format("t/{}", i), i));
   EXPECT_LE(counter(versions, "object_versions"), 4096u);
@@ -63,10 +65,21 @@ TEST(ObjectVersions, ShareATableInSpacesOfTheirOwn) {
     ObjectVersions first({.table = table});
     EXPECT_TRUE(first.accept("t", 1));
   }
-  ObjectVersions next({.table = table}), cache({.table = table, .space = 1});
+  ObjectVersions next({.table = table}), cache({.table = table, .space = "cache"});
   EXPECT_FALSE(next.accept("t", 2));
   EXPECT_FALSE(cache.contains("t"));
   EXPECT_TRUE(cache.accept("t", 2));
+  EXPECT_EQ(next.digest("v"), cache.digest("v"));
+}
+
+TEST(ObjectVersions, EachStoreAndEachCacheHasASpaceOfItsOwn) {
+  StoreConfig config, other;
+  other.version_space = 1;
+  std::set<std::string> spaces;
+  for (const StoreConfig& each : {config, other})
+    for (const VersionOwner owner : {VersionOwner::store, VersionOwner::cache})
+      spaces.insert(version_options(each, owner).space);
+  EXPECT_EQ(spaces.size(), 4u);
 }
 
 TEST(ObjectVersions, ManyThreadsAgree) {

@@ -53,6 +53,13 @@ TEST(PercentCoding, KeepsTheUnreserved) {
   EXPECT_EQ(percent_decode("%zz%41"), "%zzA");
 }
 
+TEST(FileUrl, NamesAPathOfThisMachine) {
+  EXPECT_EQ(path_of_file_url("file:///data/s.zarr"), "/data/s.zarr");
+  EXPECT_EQ(path_of_file_url("file://localhost/data/s.zarr"), "/data/s.zarr");
+  EXPECT_EQ(path_of_file_url("file://data/s.zarr"), "data/s.zarr");
+  EXPECT_EQ(path_of_file_url("file://localhost.zarr"), "localhost.zarr");
+}
+
 }  // namespace uri_test
 
 }  // namespace batchfs

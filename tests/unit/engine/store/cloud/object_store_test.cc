@@ -383,49 +383,53 @@ TEST_F(ObjectStoreTest, ACallbackMayReadTheNext) {
   EXPECT_EQ(got.get_future().get(), "78");
 }
 
-/// Lists lines of "name" and "name/" with the next page's number first.
-class ListingService : public HttpService {
- public:
-  using HttpService::HttpService;
-  bool can_list() const override { return true; }
-  HttpRequest list(const std::string& prefix, const std::string& continuation) override {
-    return get("list/" + (prefix.empty() ? "root" : prefix) + continuation);
+TEST_F(ObjectStoreTest, AServerThatWantsOffsetsGetsThem) {
+  there.objects["/a"] = pattern(1000);
+  there.objects["/empty"] = "";
+  for (const Answer& refusal :
+       {Answer{.status = 416},
+        Answer{.status = 416, .headers = {{"Content-Range", "bytes */1000"}}},
+        Answer{.status = 400}, Answer{.status = 501},
+        Answer{.status = 206, .headers = {{"Content-Range", "bytes 996-999/*"}}, .body = "xxxx"}}) {
+    std::atomic<int> refused = 0, requests = 0;
+    there.fault = [&](const Request& request, int) -> std::optional<Answer> {
+      ++requests;
+      const auto range = request.headers.find("range");
+      if (range == request.headers.end() || !range->second.starts_with("bytes=-"))
+        return std::nullopt;
+      ++refused;
+      return refusal;
+    };
+    const auto store = open();
+    EXPECT_EQ(text(store->read("a", {0, 4, true})), pattern(1000).substr(996)) << refusal.status;
+    EXPECT_EQ(requests, 3) << "the refusal, the size, the bytes";
+    EXPECT_EQ(text(store->read("a", {0, 5000, true})), pattern(1000));
+    EXPECT_EQ(text(store->read("empty", {0, 4, true})), "");
+    EXPECT_EQ(text(store->read("none", {0, 4, true})), "(missing)");
+    EXPECT_EQ(refused, 1) << "it is asked once";
   }
-  Page parse_list(const std::string&, const HttpResponse& response) override {
-    Page page;
-    std::string line;
-    for (const std::byte byte : response.body.span()) {
-      if (static_cast<char>(byte) != '\n') {
-        line += static_cast<char>(byte);
-      } else if (page.continuation.empty() && line.starts_with("next=")) {
-        page.continuation = line.substr(5);
-        line.clear();
-      } else {
-        const bool is_prefix = line.ends_with("/");
-        if (is_prefix) line.pop_back();
-        page.entries.push_back({std::exchange(line, {}), is_prefix});
-      }
-    }
-    return page;
-  }
-};
+}
 
-TEST_F(ObjectStoreTest, ListsPageByPage) {
-  there.objects["/list/root"] = "next=2\nzarr.json\nt2m/\n";
-  there.objects["/list/root2"] = "a\nt2m/\nt2m\nbad/name\n\n";
-  there.objects["/list/circle"] = "next=x\n";
-  there.objects["/list/circlex"] = "next=x\n";
-  there.fault = [](const Request&, int nth) -> std::optional<Answer> {
-    return nth == 0 ? std::optional(Answer{.status = 503}) : std::nullopt;
+TEST_F(ObjectStoreTest, AServerThatDoesNotSayWhichRangeItSendsIsAskedForTheWhole) {
+  there.objects["/a"] = pattern(1000);
+  there.fault = [&](const Request& request, int) -> std::optional<Answer> {
+    if (!request.headers.contains("range")) return std::nullopt;
+    return Answer{.status = 206, .body = "xxx"};
   };
-  ObjectStore store(std::make_shared<ListingService>(there.server.url(), client), client,
-                    quick_options());
-  std::string names;
-  for (const Store::Entry& entry : store.list(""))
-    names += entry.name + (entry.is_prefix ? "/ " : " ");
-  EXPECT_EQ(names, "a t2m/ zarr.json ");
-  EXPECT_EQ(code_of([&] { store.list("circle"); }), ErrorCode::io);
-  EXPECT_EQ(code_of([&] { store.list("none"); }), ErrorCode::not_found);
+  const auto store = open();
+  EXPECT_EQ(text(store->read("a", {2, 3})), pattern(1000).substr(2, 3));
+  EXPECT_EQ(text(store->read("a", {0, 3, true})), pattern(1000).substr(997));
+  EXPECT_EQ(text(store->read("a", {998, 30})), pattern(1000).substr(998));
+  EXPECT_EQ(store->size("a"), 1000u);
+  EXPECT_FALSE(store->speed()) << "ranges are not cheaper";
+}
+
+TEST_F(ObjectStoreTest, RefusalsThatAreNotOfTheRangeStayErrors) {
+  there.objects["/a"] = pattern(1000);
+  there.fault = [&](const Request&, int) { return Answer{.status = 400}; };
+  std::string message;
+  EXPECT_EQ(code_of([&] { open()->read("a", {0, 4, true}); }, &message), ErrorCode::io);
+  EXPECT_THAT(message, HasSubstr("400"));
 }
 
 }  // namespace object_store_test

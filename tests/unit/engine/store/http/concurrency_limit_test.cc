@@ -57,6 +57,16 @@ TEST(ConcurrencyLimit, HalvesWhenThrottledAndComesBack) {
   EXPECT_GE(limit.limit(), 64);
 }
 
+TEST(ConcurrencyLimit, IsLoweredToWhatIsPossible) {
+  ConcurrencyLimit limit(64, 256);
+  limit.lower(kSecond, 7);
+  EXPECT_EQ(limit.limit(), 7);
+  limit.lower(kSecond, 100);
+  EXPECT_EQ(limit.limit(), 7) << "never raised";
+  limit.lower(kSecond, 0);
+  EXPECT_EQ(limit.limit(), 1);
+}
+
 }  // namespace concurrency_limit_test
 
 }  // namespace batchfs

@@ -69,6 +69,48 @@ TEST(CheckObject, RangesFromTheEnd) {
   EXPECT_EQ(check(answer(416, {{"content-range", "bytes */5"}}, ""), range), -2);
 }
 
+TEST(Framing, AnAnswerSaysWhereItEnds) {
+  EXPECT_TRUE(is_framed(answer(200, {{"content-length", "3"}}, "abc")));
+  EXPECT_TRUE(is_framed(answer(200, {{"transfer-encoding", "gzip, Chunked"}}, "abc")));
+  EXPECT_TRUE(is_framed(answer(206, {{"content-range", "bytes 0-2/9"}}, "abc")));
+  EXPECT_FALSE(is_framed(answer(200, {}, "abc")));
+  EXPECT_FALSE(is_framed(answer(200, {{"content-length", "x"}}, "abc")));
+}
+
+TEST(Encoding, IsNamedByTheAnswer) {
+  EXPECT_TRUE(is_encoded(answer(200, {{"content-encoding", "gzip"}}, "abc")));
+  EXPECT_FALSE(is_encoded(answer(200, {{"content-encoding", "Identity"}}, "abc")));
+  EXPECT_FALSE(is_encoded(answer(200, {{"content-encoding", ""}}, "abc")));
+  EXPECT_FALSE(is_encoded(answer(200, {}, "abc")));
+}
+
+TEST(RangeSupport, IsToldByAnswers) {
+  const ByteRange inside{2, 3}, suffix{0, 3, true};
+  const auto support = [](const HttpResponse& response, const ByteRange& range) {
+    return range_support(response, range);
+  };
+  for (const ByteRange& range : {inside, suffix}) {
+    EXPECT_EQ(support(answer(200, {}, "abc"), range), RangeSupport::as_asked);
+    EXPECT_EQ(support(answer(206, {{"content-range", "bytes 2-4/5"}}, "abc"), range),
+              RangeSupport::as_asked);
+    EXPECT_EQ(support(answer(206, {}, "abc"), range), RangeSupport::none);
+    EXPECT_EQ(support(answer(404, {}, ""), range), RangeSupport::as_asked);
+  }
+  for (const int status : {400, 416, 501}) {
+    EXPECT_EQ(support(answer(status, {}, ""), suffix), RangeSupport::no_suffixes) << status;
+    EXPECT_EQ(support(answer(status, {}, ""), inside), RangeSupport::as_asked) << status;
+    EXPECT_TRUE(may_refuse_range(status));
+  }
+  EXPECT_FALSE(may_refuse_range(403));
+  EXPECT_EQ(support(answer(416, {{"content-range", "bytes */0"}}, ""), suffix),
+            RangeSupport::as_asked)
+      << "an object without bytes";
+  EXPECT_EQ(support(answer(206, {{"content-range", "bytes 2-4/*"}}, "abc"), suffix),
+            RangeSupport::no_suffixes);
+  EXPECT_EQ(support(answer(206, {{"content-range", "bytes 2-4/*"}}, "abc"), inside),
+            RangeSupport::as_asked);
+}
+
 TEST(CheckObject, PastTheEnd) {
   EXPECT_EQ(check(answer(416, {{"content-range", "bytes */10"}}, "sorry"), ByteRange{10, 3}), 10);
   EXPECT_EQ(check(answer(416, {{"content-range", "bytes */11"}}, "sorry"), ByteRange{10, 3}), -2);

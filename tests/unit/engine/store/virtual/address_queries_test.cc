@@ -34,7 +34,8 @@ TEST(AddressQueries, OtherQueriesAndOtherStoresHaveOtherFiles) {
 TEST(AddressQueries, OtherKeysAreNone) {
   AddressQueries queries;
   queries.key("https://host", "x", "id=1");
-  for (const char* key : {"", "x", "x?id=1", "x?query-", "x?query-0000000000000000"})
+  for (const char* key : {"", "x", "x?id=1", "x?query-", "x?query-0000000000000000",
+                          "x?query-00000000000000000000000000000000"})
     EXPECT_FALSE(queries.find("https://host", key)) << key;
 }
 

@@ -1,0 +1,27 @@
+#pragma once
+// A chunk of a remote store that was fetched and cannot be what was stored: a cache on the way may
+// have given it, short or damaged. It is read once more, past every cache.
+
+#include "engine/array/chunk_locator.h"
+#include "engine/array/encoded_chunk.h"
+#include "engine/base/dims.h"
+#include "engine/codec/chain.h"
+#include "engine/store/store.h"
+
+namespace batchfs {
+
+/// What a chunk is read with. All outlive the read.
+struct ChunkSource {
+  Store& store;
+  const ChunkLocator& locator;
+  const CodecChain& chain;
+};
+
+/// Fetches the whole stored chunk. Blocks; not for a store's callback.
+EncodedChunk fetch_past_caches(const ChunkSource& source, const Dims& chunk);
+
+/// A callback that does so where a fetch ends in Error{corrupt}, and passes on everything else. Of
+/// a local store it is `done`.
+FetchDone or_past_caches(const ChunkSource& source, const Dims& chunk, FetchDone done);
+
+}  // namespace batchfs

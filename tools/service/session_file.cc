@@ -1,0 +1,58 @@
+#include "tools/service/session_file.h"
+
+#include <cerrno>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+#include "engine/base/system_error.h"
+#include "fs/session_state.h"
+
+namespace batchfs {
+
+namespace {
+
+const char* const kOption = "--session ";
+
+Descriptor open_session(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  struct stat at;
+  if (file.get() < 0 || ::fstat(file.get(), &at) != 0)
+    throw Error(errno == EACCES || errno == EROFS ? ErrorCode::access_denied : ErrorCode::io,
+                describe_system_error(errno), kOption + path);
+  // Whoever writes into it decides what is taken for unchanged.
+  if (!S_ISREG(at.st_mode) || at.st_uid != ::geteuid() || (at.st_mode & 0077) != 0)
+    throw Error(ErrorCode::access_denied,
+                "it is not a file that only you can read and write; name another, or remove it",
+                kOption + path);
+  return file;
+}
+
+}  // namespace
+
+SessionFile::SessionFile(std::string path)
+    : path_(std::filesystem::absolute(path).lexically_normal().string()),
+      file_(open_session(path_)) {
+  struct flock serving {};
+  serving.l_type = F_WRLCK;
+  serving.l_whence = SEEK_SET;
+  if (::fcntl(file_.get(), F_OFD_SETLK, &serving) != 0)
+    throw Error(ErrorCode::invalid_argument, "another server keeps its session there; end it first",
+                kOption + path_);
+  if (::flock(file_.get(), LOCK_SH) != 0)
+    throw Error(ErrorCode::io, describe_system_error(errno), kOption + path_);
+  SessionState::prepare(file_.get());
+}
+
+SessionFile::~SessionFile() {
+  struct stat named, own;
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+      ::fstat(file_.get(), &own) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino)
+    ::unlink(path_.c_str());
+}
+
+}  // namespace batchfs
