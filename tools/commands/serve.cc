@@ -127,7 +127,8 @@ void serve(const ServeOptions& options, StartReport& report) {
       {.views = first->views,
        .deliveries = gpus.before(host),
        .unsupported_gpus = gpus.unsupported(),
-       .refresh = [&refresher](handoff::Refreshed done) { refresher.ask(std::move(done)); },
+       .refresh = [&refresher](bool force,
+                               handoff::Refreshed done) { refresher.ask(force, std::move(done)); },
        .held = first,
        .state_text = [&state](const auto& of,
                               handoff::StateText what) { return state.text(of, what); },
@@ -139,8 +140,8 @@ void serve(const ServeOptions& options, StartReport& report) {
   ServedGenerations generations(
       std::move(first),
       {.options = reading, .engine = engine, .handoff = server, .log = log, .check = check});
-  const auto refresh = [&] {
-    std::string changes = generations.refresh();
+  const auto refresh = [&](bool force) {
+    std::string changes = generations.refresh(force);
     state.show(generations.newest());
     return changes;
   };

@@ -33,7 +33,7 @@ void Generation::resolve(const GenerationOptions& options, Engine& engine, Log& 
 }
 
 std::string Generation::identity() const {
-  constexpr std::string_view kArithmetic = "3";
+  constexpr std::string_view kArithmetic = "4";
   std::uint64_t digest = 0;
   const auto add = [&digest](const std::string& text) {
     digest = XXH3_64bits_withSeed(text.data(), text.size(), digest);

@@ -15,7 +15,7 @@ class RefresherTest : public testing::Test {
  protected:
   std::string ask() {
     std::promise<std::string> answer;
-    refresher_.ask([&](std::string changes, std::exception_ptr error) {
+    refresher_.ask(false, [&](std::string changes, std::exception_ptr error) {
       if (error)
         answer.set_exception(error);
       else
@@ -24,7 +24,7 @@ class RefresherTest : public testing::Test {
     return answer.get_future().get();
   }
   void begin(double every = 0) {
-    refresher_.begin({.refresh = [this]() -> std::string {
+    refresher_.begin({.refresh = [this](bool) -> std::string {
                         ++refreshes_;
                         if (fails_) throw Error(ErrorCode::io, "no store");
                         return "changes";
