@@ -73,16 +73,16 @@ TEST(Refresher, StoppingIsBounded) {
   std::atomic<bool> was_answered = false;
   Refresher refresher(log);
   refresher.begin({.refresh =
-                       [left, begun] {
+                       [left, begun](bool) {
                          begun->set_value();
                          left.wait();
                          return std::string();
                        },
                    .sweep = [] { return false; }});
   const auto ended = std::make_shared<std::promise<void>>();
-  refresher.ask([ended](auto, auto) { ended->set_value(); });
+  refresher.ask(false, [ended](auto, auto) { ended->set_value(); });
   begun->get_future().wait();
-  refresher.ask([&](std::string, std::exception_ptr error) {
+  refresher.ask(false, [&](std::string, std::exception_ptr error) {
     was_answered = error_of(error).code() == ErrorCode::interrupted;
   });
   EXPECT_FALSE(refresher.stop(0.05));
