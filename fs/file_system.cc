@@ -76,28 +76,35 @@ FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
 
 FileSystem::~FileSystem() = default;
 
-std::optional<Attributes> FileSystem::lookup(Ino parent, std::string_view name) {
-  const std::optional<Ino> ino = tree_.lookup(parent, name);
-  return ino ? attributes(*ino) : std::nullopt;
+std::optional<FileSystem::Found> FileSystem::lookup(FileNumber parent,
+                                                    std::string_view name) const {
+  const std::optional<FileNumber> number = tree_.lookup(parent, name);
+  return number ? attributes(*number) : std::nullopt;
 }
 
-std::optional<Attributes> FileSystem::attributes(Ino ino) const {
-  const std::optional<Node> node = tree_.node(ino);
+std::optional<FileSystem::Found> FileSystem::attributes(FileNumber number) const {
+  const std::optional<Node> node = tree_.node(number);
   if (!node) return std::nullopt;
-  Attributes attributes{ino, tree_.is_directory(*node), Tree::is_link(*node), 0};
-  if (!attributes.directory) attributes.size = size_of(*node);
-  if (node->kind == Node::Kind::array_values) attributes.block_size = Attributes::kLargeBlock;
-  return attributes;
+  Found found{{.directory = tree_.is_directory(*node), .link = Tree::is_link(*node)}, number};
+  if (!found.directory) found.size = size_of(*node);
+  if (node->kind == Node::Kind::array_values) found.block_size = Attributes::kLargeBlock;
+  return found;
 }
 
-void FileSystem::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
-  tree_.list(directory, offset, [&](const std::string& name, Ino ino, std::uint64_t next) {
-    return visit(name, ino, tree_.is_directory(*tree_.node(ino)), next);
-  });
+bool FileSystem::is_directory(FileNumber number) const {
+  const std::optional<Node> node = tree_.node(number);
+  return node && tree_.is_directory(*node);
 }
 
-std::optional<std::string> FileSystem::link_target(Ino ino) const {
-  const std::optional<Node> node = tree_.node(ino);
+void FileSystem::list(FileNumber directory, std::uint64_t offset, const Visit& visit) const {
+  tree_.list(directory, offset,
+             [&](const std::string& name, FileNumber number, std::uint64_t next) {
+               return visit(name, number, tree_.is_directory(*tree_.node(number)), next);
+             });
+}
+
+std::optional<std::string> FileSystem::link_target(FileNumber number) const {
+  const std::optional<Node> node = tree_.node(number);
   if (!node || !Tree::is_link(*node)) return std::nullopt;
   return options_.handoff_socket;
 }
@@ -148,7 +155,11 @@ MountState FileSystem::state() const {
   MountState state = read_mount_state(engine_, stores);
   state.passthrough = passthrough_;
   state.snapshot = options_.reading;
-  if (options_.generations) state.generations = options_.generations();
+  if (options_.counts) {
+    const Options::Counts counts = options_.counts();
+    state.generations = counts.generations;
+    state.kernel_names = counts.kernel_names;
+  }
   state.uptime = Trace::now() - options_.started;
   if (options_.handoff_statistics) state.handoff = options_.handoff_statistics();
   return state;
@@ -203,12 +214,12 @@ std::string FileSystem::text_of(const Node& node) const {
   throw Error(ErrorCode::internal, "not a text file");
 }
 
-WaiterId FileSystem::open(Ino ino, OpenDone done) {
+WaiterId FileSystem::open(FileNumber number, Files::OpenDone done) {
   // `done` is called outside of this: whatever it throws must not call it again.
   std::shared_ptr<OpenFile> file;
   std::exception_ptr error;
   try {
-    const std::optional<Node> node = tree_.node(ino);
+    const std::optional<Node> node = tree_.node(number);
     if (!node || tree_.is_directory(*node) || Tree::is_link(*node))
       throw Error(ErrorCode::not_found, "no such file");
     if (node->kind == Node::Kind::array_values) {
@@ -232,7 +243,7 @@ WaiterId FileSystem::open(Ino ino, OpenDone done) {
   return 0;
 }
 
-WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
+WaiterId FileSystem::open_batch(const Node& node, Files::OpenDone done) {
   const std::uint32_t file = tree_.batch_tree(node.index).slots()[node.slot].file;
   const BatchRequest request = request_of(node);
   const auto opened = [this, file, done = std::move(done)](std::shared_ptr<const Batch> batch,
@@ -246,7 +257,7 @@ WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
   return [&]() noexcept { return engine_.open(request, opened); }();
 }
 
-WaiterId FileSystem::open_chunk(const Node& node, OpenDone done) {
+WaiterId FileSystem::open_chunk(const Node& node, Files::OpenDone done) {
   const std::shared_ptr<const Array> array = arrays_[node.index].array;
   const Box box = chunk_box(*array, node.item);
   return engine_.arrays().open_box(

@@ -16,12 +16,12 @@
 #include "engine/zarr/hierarchy.h"
 #include "fs/control/mount_state.h"
 #include "fs/control/store_texts.h"
-#include "fs/files.h"
+#include "fs/state_files.h"
 #include "fs/tree.h"
 
 namespace batchfs {
 
-class FileSystem final : public Files {
+class FileSystem final : public StateFiles {
  public:
   struct Options {
     std::string store_url;         // without secrets
@@ -31,8 +31,12 @@ class FileSystem final : public Files {
     Json snapshot;  // what batch-….json says of the store's state; may be null
     Json reading;   // what status.json says of it: when it was read, too; may be null
     std::vector<std::shared_ptr<Store>> other_stores;  // that views read; for status.json
-    std::function<std::uint64_t()> generations;        // how many the mount has; empty: this one
-    std::uint64_t started = Trace::now();              // when the mount began
+    /// What status.json says of the mount as a whole; empty: this is all of it.
+    struct Counts {
+      std::uint64_t generations = 1, kernel_names = 0;
+    };
+    std::function<Counts()> counts;
+    std::uint64_t started = Trace::now();  // when the mount began
   };
 
   /// `views` were made from `dataset`. Array values are those of `hierarchy`'s arrays in `store`.
@@ -41,13 +45,16 @@ class FileSystem final : public Files {
              std::vector<std::shared_ptr<const View>> views, Engine& engine, Log& log);
   ~FileSystem() override;
 
-  std::optional<Attributes> lookup(Ino parent, std::string_view name) override;
-  std::optional<Attributes> attributes(Ino ino) const override;
-  void list(Ino directory, std::uint64_t offset, const Visit& visit) const override;
-  std::optional<Ino> parent(Ino ino) const override { return tree_.parent(ino); }
-  std::string path(Ino ino) const override { return tree_.path(ino); }
-  std::optional<std::string> link_target(Ino ino) const override;
-  WaiterId open(Ino ino, OpenDone done) override;
+  std::optional<Found> lookup(FileNumber parent, std::string_view name) const override;
+  std::optional<Found> attributes(FileNumber number) const override;
+  bool is_directory(FileNumber number) const override;
+  void list(FileNumber directory, std::uint64_t offset, const Visit& visit) const override;
+  std::optional<FileNumber> parent(FileNumber number) const override {
+    return tree_.parent(number);
+  }
+  std::string path(FileNumber number) const override { return tree_.path(number); }
+  std::optional<std::string> link_target(FileNumber number) const override;
+  WaiterId open(FileNumber number, Files::OpenDone done) override;
   void cancel(WaiterId waiter) override { engine_.cancel(waiter); }
   const MemoryFiles& memory_files() const override { return engine_.memory_files(); }
   void set_passthrough(bool on) override { passthrough_ = on; }
@@ -57,8 +64,8 @@ class FileSystem final : public Files {
   std::uint64_t size_of(const Node& node) const;
   std::string text_of(const Node& node) const;
   BatchRequest request_of(const Node& node) const;
-  WaiterId open_batch(const Node& node, OpenDone done);
-  WaiterId open_chunk(const Node& node, OpenDone done);
+  WaiterId open_batch(const Node& node, Files::OpenDone done);
+  WaiterId open_chunk(const Node& node, Files::OpenDone done);
   MountState state() const;
   StoreContents contents() const;
 

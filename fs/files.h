@@ -1,8 +1,9 @@
 #pragma once
-// What the FUSE layer serves: files and directories by inode number.
+// What the FUSE layer serves: files and directories by the kernel's inode number.
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -18,7 +19,6 @@
 namespace batchfs {
 
 struct Attributes {
-  Ino ino = 0;
   bool directory = false;
   bool link = false;  // symbolic
   std::uint64_t size =
@@ -29,10 +29,16 @@ struct Attributes {
   /// few large requests.
   std::uint32_t block_size = kSmallBlock;
   static constexpr std::uint32_t kSmallBlock = 4 << 10, kLargeBlock = 1 << 20;
-  /// Of an earlier reading of the store: the kernel must not keep the name.
-  bool outdated = false;
 
   bool is_control() const { return !directory && size == 0; }
+};
+
+struct Inode : Attributes {
+  Ino ino = 0;
+  std::uint64_t shown = 0;  // the number that stat(2) shows
+  std::time_t time = 0;     // when its state of the store was read; 0: that of the mount
+  /// Of an earlier reading of the store: the kernel must not keep the name.
+  bool outdated = false;
 };
 
 /// An open file. Thread-safe.
@@ -64,16 +70,22 @@ class Files {
   virtual ~Files() = default;
 
   /// A found inode gets one more kernel reference, until forget().
-  virtual std::optional<Attributes> lookup(Ino parent, std::string_view name) = 0;
+  virtual std::optional<Inode> lookup(Ino parent, std::string_view name) = 0;
   /// The kernel drops that many references to the inode.
   virtual void forget(Ino, std::uint64_t) {}
-  virtual std::optional<Attributes> attributes(Ino ino) const = 0;
+  virtual std::optional<Inode> attributes(Ino ino) const = 0;
 
-  /// Like Tree::list, with whether each entry is a directory.
-  using Visit =
-      std::function<bool(const std::string& name, Ino ino, bool directory, std::uint64_t next)>;
+  /// An entry of a directory: it has no Ino before it is looked up. `next` is as in Tree::list.
+  struct Entry {
+    const std::string& name;
+    std::uint64_t shown;
+    bool directory, link;
+    std::uint64_t next;
+  };
+  using Visit = std::function<bool(const Entry& entry)>;
   virtual void list(Ino directory, std::uint64_t offset, const Visit& visit) const = 0;
-  virtual std::optional<Ino> parent(Ino ino) const = 0;
+  /// The shown number of the directory that the inode is in; nullopt for no inode.
+  virtual std::optional<std::uint64_t> parent_shown(Ino ino) const = 0;
   /// The path below the root; "" for the root and for no inode.
   virtual std::string path(Ino ino) const = 0;
   /// Where a symbolic link leads; nullopt when this is none.

@@ -1,27 +1,32 @@
 #pragma once
-// Inode numbers of the mount.
+// Numbers of files.
 //
-//   bits 0 to 59   what a Tree gives: a file or directory of one reading of the store
-//   bits 60 to 63  the tag of that reading, see generations/generations.h
+//   FileNumber  what a Tree gives, by arithmetic: a file or directory of one reading of the store
+//   Ino         what the kernel knows an inode by: never given to another file while the session
+//               lasts, see generations/known_inodes.h
+//   shown       what stat(2) shows as the inode number: a function of the reading and of the
+//               FileNumber, so that it is the same in every mount of the same store
 //
-// The root and the control files have the same numbers in every reading, and no tag.
+// The root and the control files have the same numbers in every reading, of all three kinds.
 
 #include <cstdint>
 
 namespace batchfs {
 
 using Ino = std::uint64_t;
+__extension__ using FileNumber = unsigned __int128;
+
 inline constexpr Ino kRootIno = 1;
 /// The numbers up to here are the same in every Tree, and mean the same.
 inline constexpr Ino kMaxCommonIno = 7;
 
-inline constexpr int kTagShift = 60;
-inline constexpr unsigned kTags = 16;
+constexpr bool is_common(FileNumber number) { return number <= kMaxCommonIno; }
 
-constexpr Ino tagged(Ino ino, unsigned tag) {
-  return ino <= kMaxCommonIno ? ino : ino | Ino{tag} << kTagShift;
-}
-constexpr unsigned tag_of(Ino ino) { return static_cast<unsigned>(ino >> kTagShift); }
-constexpr Ino untagged(Ino ino) { return ino & ((Ino{1} << kTagShift) - 1); }
+/// The first reading of a session.
+inline constexpr std::uint32_t kFirstReading = 1;
+
+/// Of the first reading, the number itself where it has 63 bits at most; else a digest above these,
+/// equal for two files with negligible probability.
+std::uint64_t shown_number(std::uint32_t reading, FileNumber number);
 
 }  // namespace batchfs

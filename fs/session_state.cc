@@ -14,7 +14,7 @@
 #include "engine/base/error.h"
 #include "engine/base/system_error.h"
 #include "engine/store/version_table.h"
-#include "fs/ino.h"
+#include "fs/generations/known_inodes.h"
 
 namespace batchfs {
 
@@ -50,7 +50,7 @@ struct SessionState::Layout {
   std::uint32_t init_size;
   struct Identity {
     std::int64_t time;
-    std::uint32_t tag, size;
+    std::uint32_t size;
     char text[kMaxIdentity];
   };
   std::byte init[kMaxInit];
@@ -60,7 +60,10 @@ struct SessionState::Layout {
   static constexpr std::uint64_t versions_offset() {
     return (sizeof(Layout) + kStatePage - 1) / kStatePage * kStatePage;
   }
-  static off_t file_bytes() { return static_cast<off_t>(versions_offset() + VersionTable::kBytes); }
+  static std::uint64_t inodes_offset() {
+    return (versions_offset() + VersionTable::kBytes + kStatePage - 1) / kStatePage * kStatePage;
+  }
+  static off_t file_bytes() { return static_cast<off_t>(inodes_offset() + KnownInodes::kBytes); }
 };
 
 int SessionState::create() {
@@ -98,7 +101,7 @@ SessionState::SessionState(int fd) {
       layout_->magic != kMagic
           ? "the session was begun by another version of batchfs; unmount it and mount again"
       : layout_->init_size > kMaxInit || layout_->identities[0].size > kMaxIdentity ||
-              layout_->identities[1].size > kMaxIdentity || tag() >= kTags ||
+              layout_->identities[1].size > kMaxIdentity ||
               (layout_->agreed != 0 && layout_->init_size == 0)
           ? "the session's state makes no sense; unmount it and mount again"
           : nullptr;
@@ -113,6 +116,11 @@ SessionState::SessionState(int fd) {
 std::shared_ptr<VersionTable> SessionState::versions(int fd) {
   const SessionState checked(fd);
   return std::make_shared<VersionTable>(fd, Layout::versions_offset());
+}
+
+std::unique_ptr<KnownInodes> SessionState::inodes(int fd) {
+  const SessionState checked(fd);
+  return std::make_unique<KnownInodes>(fd, Layout::inodes_offset());
 }
 
 SessionState::~SessionState() { ::munmap(layout_, sizeof(Layout)); }
@@ -142,7 +150,7 @@ void SessionState::agree(std::uint64_t flags) {
 
 void SessionState::identify(std::string_view identity) {
   if (layout_->readings == 0)
-    identify_again(identity, 0, mount_time());
+    identify_again(identity, mount_time());
   else if (identity != this->identity())
     throw Error(
         ErrorCode::stale,
@@ -150,17 +158,17 @@ void SessionState::identify(std::string_view identity) {
         "become others; unmount it and mount again");
 }
 
-void SessionState::identify_again(std::string_view identity, unsigned tag, std::time_t time) {
+std::uint32_t SessionState::identify_again(std::string_view identity, std::time_t time) {
   if (identity.size() > kMaxIdentity)
     throw Error(ErrorCode::invalid_argument,
                 "a view joins too many stores for one mount; mount fewer together");
   const std::uint32_t next = layout_->readings + 1;
   Layout::Identity& other = layout_->identities[next % 2];
-  other.tag = tag;
   other.time = time;
   other.size = static_cast<std::uint32_t>(identity.size());
   std::copy(identity.begin(), identity.end(), other.text);
   layout_->readings = next;
+  return next;
 }
 
 std::string SessionState::identity() const {
@@ -168,9 +176,7 @@ std::string SessionState::identity() const {
   return layout_->readings == 0 ? std::string() : std::string(now.text, now.size);
 }
 
-unsigned SessionState::tag() const {
-  return layout_->readings == 0 ? 0 : layout_->identities[layout_->readings % 2].tag;
-}
+std::uint32_t SessionState::reading() const { return layout_->readings; }
 
 std::time_t SessionState::reading_time() const {
   return layout_->readings == 0

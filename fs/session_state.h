@@ -12,8 +12,11 @@
 //   tells whether that gave the same bytes; a file without one must not be read on.
 // - Each object of the store has one version for as long as the session lasts, see
 //   engine/store/version_table.h. The table lies behind the rest.
-// - Inode numbers are arithmetic on the store's metadata and the views. A daemon for which the same
-//   numbers would mean other files must not go on; `identity` says what they were made of.
+// - The numbers of files are arithmetic on the store's metadata and the views. A daemon for which
+//   the same numbers would mean other files must not go on; `identity` says what they were made of.
+// - The kernel's inode numbers mean one file each, of one reading of the store. Readings and inodes
+//   are counted through the session, see generations/known_inodes.h. The table lies behind the
+//   rest.
 //
 // The writer may be killed between any two instructions. So what matters is written in an order in
 // which every state is a valid one, and where there is a choice, a backing file is kept too long,
@@ -31,6 +34,7 @@
 
 namespace batchfs {
 
+class KnownInodes;
 class VersionTable;
 
 /// XXH3-128 of a file's contents. All zeros: none, the kernel has the contents.
@@ -50,6 +54,8 @@ class SessionState {
   ~SessionState();
   /// The table of versions that the descriptor holds. Throws as the constructor does.
   static std::shared_ptr<VersionTable> versions(int fd);
+  /// The same of the kernel's inodes. Precondition: no other daemon serves any more.
+  static std::unique_ptr<KnownInodes> inodes(int fd);
   SessionState(const SessionState&) = delete;
   SessionState& operator=(const SessionState&) = delete;
 
@@ -68,14 +74,14 @@ class SessionState {
   /// What the inode numbers of new lookups are made of. Throws stale when a daemon before this one
   /// found another, invalid_argument when it is longer than 16,000 bytes.
   void identify(std::string_view identity);
-  /// The store was read again, at this time: from now on another identity, and the tag of its inode
-  /// numbers (ino.h).
-  void identify_again(std::string_view identity, unsigned tag, std::time_t time);
+  /// The store was read again, at this time: from now on another identity. Returns the number of
+  /// the reading, which no reading of the session had before.
+  std::uint32_t identify_again(std::string_view identity, std::time_t time);
   /// What a daemon before this one gave identify() or, later, identify_again(); empty: there was
   /// none.
   std::string identity() const;
-  /// 0 until identify_again().
-  unsigned tag() const;
+  /// The number of the newest reading; 0 before identify(), kFirstReading then.
+  std::uint32_t reading() const;
   /// When the store was read: mount_time() until identify_again().
   std::time_t reading_time() const;
   /// Was the store read again since the session began?

@@ -12,9 +12,9 @@ namespace batchfs {
 
 namespace {
 
-constexpr Ino kViews = Ino{1} << (kTagShift - 1);
-constexpr Ino kChunks = Ino{1} << 40;
-constexpr std::int64_t kMaxEpochs = 1'000'000'000;
+constexpr FileNumber kEnd = FileNumber{1} << 127;
+constexpr FileNumber kViews = FileNumber{1} << 100;
+constexpr FileNumber kChunks = FileNumber{1} << 40;
 
 /// "prefix" + a number printed with at least `width` digits, as this program prints it and in no
 /// other way.
@@ -49,11 +49,11 @@ std::string chunk_file_stem(const Dims& chunk) {
   return name.empty() ? "0" : name;
 }
 
-Ino Tree::add(Ino parent, std::string name, Node node, bool listed) {
+FileNumber Tree::add(FileNumber parent, std::string name, Node node, bool listed) {
   fixed_.push_back({std::move(name), node, parent, listed, {}});
-  const Ino ino = fixed_.size();
-  if (ino != parent) fixed_[parent - 1].children.push_back(ino);
-  return ino;
+  const FileNumber number = fixed_.size();
+  if (number != parent) fixed_[parent - 1].children.push_back(number);
+  return number;
 }
 
 Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
@@ -61,22 +61,22 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
     : arrays_(std::move(arrays)), views_(std::move(views)) {
   using enum Node::Kind;
   add(kRootIno, "", {directory});
-  const Ino control_ino = add(kRootIno, ".batchfs", {directory}, false);
-  Ino last_common = control_ino;
+  const FileNumber control_at = add(kRootIno, ".batchfs", {directory}, false);
+  FileNumber last_common = control_at;
   for (std::uint32_t i = 0; i < std::size(kControlNames); ++i)
     if (i != static_cast<std::uint32_t>(ControlFile::handoff))
-      last_common = add(control_ino, std::string(kControlNames[i]), {control, i});
+      last_common = add(control_at, std::string(kControlNames[i]), {control, i});
   if (last_common != kMaxCommonIno)
     throw Error(ErrorCode::internal, "the control files have other numbers than kMaxCommonIno");
-  const Ino arrays_ino = add(kRootIno, "arrays", {directory});
+  const FileNumber arrays_at = add(kRootIno, "arrays", {directory});
   add(kRootIno, "store.json", {store_json});
   add(kRootIno, "summary.txt", {root_summary});
-  const Ino views_ino = add(kRootIno, "views", {directory});
+  const FileNumber views_at = add(kRootIno, "views", {directory});
 
   // The store's hierarchy. Parents come before children in sorted order.
-  std::map<std::string, Ino> directories{{"", arrays_ino}};
+  std::map<std::string, FileNumber> directories{{"", arrays_at}};
   auto directory_of = [&](const std::string& path) {
-    Ino at = arrays_ino;
+    FileNumber at = arrays_at;
     std::string prefix;
     if (path.empty()) return at;
     for (const std::string& component : split(path, '/')) {
@@ -100,21 +100,19 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
   };
   for (const std::string& group : groups)
     if (!is_below_array(group)) directory_of(group);
-  Ino next_chunk = kChunks;
+  FileNumber next_chunk = kChunks;
   for (std::uint32_t a = 0; a < arrays_.size(); ++a) {
     chunk_first_.push_back(next_chunk);
     if (is_below_array(arrays_[a].path)) {
-      chunk_directory_inos_.push_back(0);
+      chunk_directory_numbers_.push_back(0);
       continue;
     }
-    const Ino at = directory_of(arrays_[a].path);
+    const FileNumber at = directory_of(arrays_[a].path);
     if (arrays_[a].grid) {
-      chunk_directory_inos_.push_back(add(at, "chunks", {chunk_directory, a}));
-      // More chunks than there are numbers for: their files are not offered.
-      const auto count = static_cast<std::uint64_t>(arrays_[a].grid->chunk_count());
-      if (count <= kViews - next_chunk) next_chunk += count;
+      chunk_directory_numbers_.push_back(add(at, "chunks", {chunk_directory, a}));
+      next_chunk += static_cast<std::uint64_t>(arrays_[a].grid->chunk_count());
     } else {
-      chunk_directory_inos_.push_back(0);
+      chunk_directory_numbers_.push_back(0);
     }
     add(at, "metadata.json", {array_metadata, a});
     add(at, "summary.txt", {array_summary, a});
@@ -122,63 +120,58 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
   }
   chunk_first_.push_back(next_chunk);
 
-  const std::uint64_t span = views_.empty() ? 0 : kViews / views_.size();
+  const FileNumber span = views_.empty() ? 0 : (kEnd - kViews) / views_.size();
   for (std::uint32_t v = 0; v < views_.size(); ++v) {
     const View& view = *views_[v];
     batch_trees_.emplace_back(views_[v], snapshot);
-    const Ino at = add(views_ino, view.name(), {view_directory, v});
-    view_inos_.push_back(at);
+    const FileNumber at = add(views_at, view.name(), {view_directory, v});
+    view_numbers_.push_back(at);
     add(at, "view.json", {view_json, v});
     add(at, "schema.json", {view_schema, v});
-    const Ino coords = add(at, "coords", {directory});
+    const FileNumber coords = add(at, "coords", {directory});
     for (std::size_t c = 0; c < view.coordinates().size(); ++c)
       add(coords, view.coordinates()[c].name + ".npy",
           {coordinate, v, static_cast<std::int64_t>(c)});
     Span s;
     s.rank_first = kViews + v * span;
-    s.first = s.rank_first + static_cast<Ino>(kMaxWorld + 1) * kMaxWorld;
+    s.first = s.rank_first + static_cast<FileNumber>(kMaxWorld + 1) * kMaxWorld;
     s.batches = view.batches();
     s.per_batch = batch_trees_[v].slots().size();
     // World W has W ranks of ceil(batches / W) batches, fewer than batches + W in all, and W epoch
     // directories.
-    const auto per_world =
-        static_cast<unsigned __int128>(static_cast<std::uint64_t>(s.batches) + kMaxWorld) *
-            s.per_batch +
-        kMaxWorld;
-    const unsigned __int128 per_epoch = per_world * (kMaxWorld + 1);
-    const std::uint64_t room = span - (s.first - s.rank_first);
-    if (per_epoch > room)
+    s.per_world = (static_cast<FileNumber>(s.batches) + kMaxWorld) * s.per_batch + kMaxWorld;
+    s.per_epoch = s.per_world * (kMaxWorld + 1);
+    if (s.per_epoch > (span - (s.first - s.rank_first)) / kMaxEpochs)
       throw Error(
           ErrorCode::not_supported,
           fmt::format(
               "the view '{}' has {} batches, more than a mount can number; give it larger batches",
               view.name(), s.batches));
-    s.per_world = static_cast<std::uint64_t>(per_world);
-    s.per_epoch = static_cast<std::uint64_t>(per_epoch);
-    s.epochs = std::min<std::int64_t>(kMaxEpochs, static_cast<std::int64_t>(room / s.per_epoch));
     spans_.push_back(s);
   }
   // Last: whether it is there changes no other number.
   constexpr auto kHandoff = static_cast<std::uint32_t>(ControlFile::handoff);
-  if (handoff) add(control_ino, std::string(kControlNames[kHandoff]), {control, kHandoff});
+  if (handoff) add(control_at, std::string(kControlNames[kHandoff]), {control, kHandoff});
   for (Fixed& fixed : fixed_)
-    std::sort(fixed.children.begin(), fixed.children.end(),
-              [this](Ino a, Ino b) { return fixed_[a - 1].name < fixed_[b - 1].name; });
+    std::sort(fixed.children.begin(), fixed.children.end(), [this](FileNumber a, FileNumber b) {
+      return fixed_[a - 1].name < fixed_[b - 1].name;
+    });
 }
 
-Ino Tree::epoch_ino(std::uint32_t view, const Node& at) const {
+FileNumber Tree::epoch_number(std::uint32_t view, const Node& at) const {
   const Span& s = spans_[view];
-  return s.first + static_cast<Ino>(at.epoch) * s.per_epoch +
-         static_cast<Ino>(at.world) * s.per_world + static_cast<Ino>(at.rank);
+  return s.first + static_cast<FileNumber>(at.epoch) * s.per_epoch +
+         static_cast<FileNumber>(at.world) * s.per_world + static_cast<FileNumber>(at.rank);
 }
 
-Ino Tree::batch_ino(const Node& at) const {
+FileNumber Tree::batch_number(const Node& at) const {
   const Span& s = spans_[at.index];
   const std::int64_t world = std::max<std::int64_t>(at.world, 1);
   const std::int64_t per_rank = (s.batches + world - 1) / world;
-  const auto position = static_cast<std::uint64_t>(at.rank * per_rank + at.item);
-  return s.first + static_cast<Ino>(at.epoch) * s.per_epoch +
-         static_cast<Ino>(at.world) * s.per_world + kMaxWorld + position * s.per_batch + at.slot;
+  const auto position = static_cast<FileNumber>(at.rank * per_rank + at.item);
+  return s.first + static_cast<FileNumber>(at.epoch) * s.per_epoch +
+         static_cast<FileNumber>(at.world) * s.per_world + kMaxWorld + position * s.per_batch +
+         at.slot;
 }
 
 std::int64_t Tree::batch_count(const Node& epoch) const {
@@ -186,36 +179,36 @@ std::int64_t Tree::batch_count(const Node& epoch) const {
                           : views_[epoch.index]->rank_batches(epoch.rank, epoch.world);
 }
 
-std::optional<Node> Tree::node(Ino ino) const {
-  if (ino == 0) return std::nullopt;
-  if (ino < kChunks) {
-    if (ino > fixed_.size()) return std::nullopt;
-    return fixed_[ino - 1].node;
+std::optional<Node> Tree::node(FileNumber number) const {
+  if (number == 0) return std::nullopt;
+  if (number < kChunks) {
+    if (number > fixed_.size()) return std::nullopt;
+    return fixed_[number - 1].node;
   }
-  if (ino < kViews) {
-    const auto it = std::upper_bound(chunk_first_.begin(), chunk_first_.end(), ino);
+  if (number < kViews) {
+    const auto it = std::upper_bound(chunk_first_.begin(), chunk_first_.end(), number);
     if (it == chunk_first_.end()) return std::nullopt;
     const auto array = static_cast<std::uint32_t>(it - chunk_first_.begin() - 1);
-    return Node{Node::Kind::chunk, array, static_cast<std::int64_t>(ino - chunk_first_[array])};
+    return Node{Node::Kind::chunk, array, static_cast<std::int64_t>(number - chunk_first_[array])};
   }
   for (std::uint32_t v = static_cast<std::uint32_t>(spans_.size()); v-- > 0;) {
     const Span& s = spans_[v];
-    if (ino < s.rank_first) continue;
+    if (number < s.rank_first) continue;
     Node node{Node::Kind::rank_directory, v};
-    if (ino < s.first) {
-      node.world = static_cast<std::int64_t>((ino - s.rank_first) / kMaxWorld);
-      node.rank = static_cast<std::int64_t>((ino - s.rank_first) % kMaxWorld);
+    if (number < s.first) {
+      node.world = static_cast<std::int64_t>((number - s.rank_first) / kMaxWorld);
+      node.rank = static_cast<std::int64_t>((number - s.rank_first) % kMaxWorld);
       if (node.world == 0 || node.rank >= node.world) return std::nullopt;
       return node;
     }
-    std::uint64_t rest = ino - s.first;
+    FileNumber rest = number - s.first;
+    if (rest / s.per_epoch >= kMaxEpochs) return std::nullopt;
     node.epoch = static_cast<std::int64_t>(rest / s.per_epoch);
-    if (node.epoch >= s.epochs) return std::nullopt;
     rest %= s.per_epoch;
     node.world = static_cast<std::int64_t>(rest / s.per_world);
     rest %= s.per_world;
     const std::int64_t world = std::max<std::int64_t>(node.world, 1);
-    if (rest < static_cast<std::uint64_t>(kMaxWorld)) {
+    if (rest < kMaxWorld) {
       node.kind = Node::Kind::epoch_directory;
       node.rank = static_cast<std::int64_t>(rest);
       return node.rank < world ? std::optional(node) : std::nullopt;
@@ -249,7 +242,7 @@ bool Tree::is_directory(const Node& node) const {
   }
 }
 
-std::optional<Ino> Tree::lookup_in_epoch(const Node& epoch, std::string_view name) const {
+std::optional<FileNumber> Tree::lookup_in_epoch(const Node& epoch, std::string_view name) const {
   constexpr std::string_view kPrefix = "batch-";
   if (name.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
   name.remove_prefix(kPrefix.size());
@@ -263,25 +256,25 @@ std::optional<Ino> Tree::lookup_in_epoch(const Node& epoch, std::string_view nam
       node.kind = Node::Kind::batch;
       node.item = *batch;
       node.slot = slot;
-      return batch_ino(node);
+      return batch_number(node);
     }
   return std::nullopt;
 }
 
-std::optional<Ino> Tree::lookup_in_view(std::uint32_t view, Ino parent,
-                                        std::string_view name) const {
+std::optional<FileNumber> Tree::lookup_in_view(std::uint32_t view, FileNumber parent,
+                                               std::string_view name) const {
   const std::optional<Node> at = node(parent);
   const Span& s = spans_[view];
   if (name.substr(0, 6) == "epoch-") {
     const auto epoch = parse_numbered(name.substr(6), 4);
-    if (!epoch || *epoch >= s.epochs) return std::nullopt;
+    if (!epoch || *epoch >= kMaxEpochs) return std::nullopt;
     Node node{Node::Kind::epoch_directory, view};
     node.epoch = *epoch;
     if (at->kind == Node::Kind::rank_directory) {
       node.rank = at->rank;
       node.world = at->world;
     }
-    return epoch_ino(view, node);
+    return epoch_number(view, node);
   }
   if (at->kind == Node::Kind::view_directory && name.substr(0, 5) == "rank-") {
     const std::size_t of = name.find("-of-");
@@ -294,7 +287,7 @@ std::optional<Ino> Tree::lookup_in_view(std::uint32_t view, Ino parent,
   return std::nullopt;
 }
 
-std::optional<Ino> Tree::lookup(Ino parent, std::string_view name) const {
+std::optional<FileNumber> Tree::lookup(FileNumber parent, std::string_view name) const {
   const std::optional<Node> at = node(parent);
   if (!at) return std::nullopt;
   switch (at->kind) {
@@ -316,8 +309,9 @@ std::optional<Ino> Tree::lookup(Ino parent, std::string_view name) const {
         if (*index >= static_cast<std::uint64_t>(grid.counts()[chunk.size()])) return std::nullopt;
         chunk.push_back(static_cast<std::int64_t>(*index));
       }
-      const Ino ino = chunk_first_[at->index] + static_cast<Ino>(grid.linear(chunk));
-      return ino < chunk_first_[at->index + 1] ? std::optional(ino) : std::nullopt;
+      const FileNumber number =
+          chunk_first_[at->index] + static_cast<FileNumber>(grid.linear(chunk));
+      return number < chunk_first_[at->index + 1] ? std::optional(number) : std::nullopt;
     }
     case Node::Kind::rank_directory:
       return lookup_in_view(at->index, parent, name);
@@ -331,9 +325,10 @@ std::optional<Ino> Tree::lookup(Ino parent, std::string_view name) const {
     }
     default: {
       if (parent > fixed_.size()) return std::nullopt;
-      const std::vector<Ino>& children = fixed_[parent - 1].children;
-      const auto it = std::lower_bound(children.begin(), children.end(), name,
-                                       [this](Ino a, auto b) { return fixed_[a - 1].name < b; });
+      const std::vector<FileNumber>& children = fixed_[parent - 1].children;
+      const auto it =
+          std::lower_bound(children.begin(), children.end(), name,
+                           [this](FileNumber a, auto b) { return fixed_[a - 1].name < b; });
       if (it != children.end() && fixed_[*it - 1].name == name) return *it;
       if (at->kind == Node::Kind::view_directory) return lookup_in_view(at->index, parent, name);
       return std::nullopt;
@@ -341,29 +336,29 @@ std::optional<Ino> Tree::lookup(Ino parent, std::string_view name) const {
   }
 }
 
-std::optional<Ino> Tree::parent(Ino ino) const {
-  const std::optional<Node> at = node(ino);
+std::optional<FileNumber> Tree::parent(FileNumber number) const {
+  const std::optional<Node> at = node(number);
   if (!at) return std::nullopt;
   switch (at->kind) {
     case Node::Kind::chunk:
-      return chunk_directory_inos_[at->index];
+      return chunk_directory_numbers_[at->index];
     case Node::Kind::rank_directory:
-      return view_inos_[at->index];
+      return view_numbers_[at->index];
     case Node::Kind::epoch_directory:
-      if (at->world == 0) return view_inos_[at->index];
-      return spans_[at->index].rank_first + static_cast<Ino>(at->world) * kMaxWorld +
-             static_cast<Ino>(at->rank);
+      if (at->world == 0) return view_numbers_[at->index];
+      return spans_[at->index].rank_first + static_cast<FileNumber>(at->world) * kMaxWorld +
+             static_cast<FileNumber>(at->rank);
     case Node::Kind::batch: {
       const std::uint32_t up = batch_trees_[at->index].slots()[at->slot].parent;
-      if (up == BatchSlot::kEpochDirectory) return epoch_ino(at->index, *at);
-      return ino - at->slot + up;
+      if (up == BatchSlot::kEpochDirectory) return epoch_number(at->index, *at);
+      return number - at->slot + up;
     }
     default:
-      return fixed_[ino - 1].parent;
+      return fixed_[number - 1].parent;
   }
 }
 
-std::string Tree::name(Ino ino, const Node& node) const {
+std::string Tree::name(FileNumber number, const Node& node) const {
   switch (node.kind) {
     case Node::Kind::chunk:
       return chunk_file_stem(arrays_[node.index].grid->chunk(node.item)) + ".npy";
@@ -376,27 +371,28 @@ std::string Tree::name(Ino ino, const Node& node) const {
       return slot.parent == BatchSlot::kEpochDirectory ? batch_name(node.item, slot) : slot.name;
     }
     default:
-      return fixed_[ino - 1].name;
+      return fixed_[number - 1].name;
   }
 }
 
-std::string Tree::path(Ino ino) const {
+std::string Tree::path(FileNumber number) const {
   std::string path;
-  while (ino != kRootIno) {
-    const std::optional<Node> at = node(ino);
+  while (number != kRootIno) {
+    const std::optional<Node> at = node(number);
     if (!at) return "";
-    path = name(ino, *at) + (path.empty() ? "" : "/" + path);
-    ino = *parent(ino);
+    path = name(number, *at) + (path.empty() ? "" : "/" + path);
+    number = *parent(number);
   }
   return path;
 }
 
-void Tree::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
+void Tree::list(FileNumber directory, std::uint64_t offset, const Visit& visit) const {
   const std::optional<Node> at = node(directory);
   if (!at) return;
   if (at->kind == Node::Kind::chunk_directory) {
     const ChunkGrid& grid = *arrays_[at->index].grid;
-    const std::uint64_t count = chunk_first_[at->index + 1] - chunk_first_[at->index];
+    const auto count =
+        static_cast<std::uint64_t>(chunk_first_[at->index + 1] - chunk_first_[at->index]);
     for (std::uint64_t i = offset; i < count; ++i)
       if (!visit(chunk_file_stem(grid.chunk(static_cast<std::int64_t>(i))) + ".npy",
                  chunk_first_[at->index] + i, i + 1))
@@ -412,7 +408,8 @@ void Tree::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
     for (std::uint64_t i = offset; i < count; ++i) {
       child.item = static_cast<std::int64_t>(i / per_batch);
       child.slot = tree.top()[i % per_batch];
-      if (!visit(batch_name(child.item, tree.slots()[child.slot]), batch_ino(child), i + 1)) return;
+      if (!visit(batch_name(child.item, tree.slots()[child.slot]), batch_number(child), i + 1))
+        return;
     }
     return;
   }
@@ -426,7 +423,7 @@ void Tree::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
   }
   std::uint64_t position = 0;
   if (directory <= fixed_.size()) {
-    for (Ino child : fixed_[directory - 1].children) {
+    for (FileNumber child : fixed_[directory - 1].children) {
       if (!fixed_[child - 1].listed) continue;
       if (position++ < offset) continue;
       if (!visit(fixed_[child - 1].name, child, position)) return;
@@ -436,12 +433,12 @@ void Tree::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
     Node child{Node::Kind::epoch_directory, at->index};
     child.rank = at->rank;
     child.world = at->world;
-    const std::int64_t epochs = std::min(views_[at->index]->epochs(), spans_[at->index].epochs);
+    const std::int64_t epochs = std::min(views_[at->index]->epochs(), kMaxEpochs);
     for (std::int64_t e = std::max<std::int64_t>(
              0, static_cast<std::int64_t>(offset - std::min(offset, position)));
          e < epochs; ++e) {
       child.epoch = e;
-      if (!visit(epoch_name(e), epoch_ino(at->index, child),
+      if (!visit(epoch_name(e), epoch_number(at->index, child),
                  position + static_cast<std::uint64_t>(e) + 1))
         return;
     }

@@ -1,14 +1,14 @@
 #pragma once
-// Paths and inode numbers of the mount, without a table of open paths: a number says what it stands
-// for by arithmetic alone, so lookups allocate nothing, forgetting is free, and a daemon that
-// restarts on the same store gives every file its old number.
+// Paths and numbers of the files of one reading of the store, without a table of paths: a number
+// says what it stands for by arithmetic alone, so a daemon that restarts on the same store gives
+// every file its old number.
 //
-// The 60 bits (0 is no inode), see ino.h for those above:
+// The 127 bits (0 is no file):
 //
 //   1 ...              fixed nodes: everything whose number of entries the metadata fixes; first
 //                      the root and the control files, up to kMaxCommonIno
 //   2^40 ...           chunk files: arrays one after the other, each with its chunk count
-//   2^59 + v * span    view v: the rank directories, then for each epoch and each world W (0 is the
+//   2^100 + v * span   view v: the rank directories, then for each epoch and each world W (0 is the
 //                      tree without rank directories) the epoch directories of its ranks and the
 //                      slots of its batches
 
@@ -29,7 +29,10 @@ namespace batchfs {
 /// Ranks of worlds up to this size can be opened.
 inline constexpr std::int64_t kMaxWorld = 65536;
 
-/// What an inode number stands for.
+/// Epochs up to this number can be opened.
+inline constexpr std::int64_t kMaxEpochs = 1'000'000'000;
+
+/// What a file's number stands for.
 struct Node {
   enum class Kind : std::uint8_t {
     directory,  // fixed
@@ -70,13 +73,14 @@ struct TreeArray {
 /// Immutable, thread-safe.
 class Tree {
  public:
-  /// Throws not_supported for a view with more batches than there are numbers for: some 10^12 for
-  /// all views together. `handoff`: there is a handoff.sock. `snapshot`: as for BatchTree.
+  /// Throws not_supported for a view with more batches than there are numbers for: some 10^16 for
+  /// all views together, each with kMaxEpochs epochs. `handoff`: there is a handoff.sock.
+  /// `snapshot`: as for BatchTree.
   Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
        std::vector<std::shared_ptr<const View>> views, bool handoff = false,
        const Json& snapshot = nullptr);
 
-  std::optional<Node> node(Ino ino) const;
+  std::optional<Node> node(FileNumber number) const;
   bool is_directory(const Node& node) const;
   /// The one symbolic link, handoff.sock: FUSE has no sockets, but connect(2) follows links.
   static bool is_link(const Node& node) {
@@ -84,17 +88,17 @@ class Tree {
            node.index == static_cast<std::uint32_t>(ControlFile::handoff);
   }
 
-  /// The inode number of `name` in directory `parent`; nullopt when there is none.
-  std::optional<Ino> lookup(Ino parent, std::string_view name) const;
-  std::optional<Ino> parent(Ino ino) const;
-  /// The path below the root; "" for the root and for no inode.
-  std::string path(Ino ino) const;
+  /// The number of `name` in directory `parent`; nullopt when there is none.
+  std::optional<FileNumber> lookup(FileNumber parent, std::string_view name) const;
+  std::optional<FileNumber> parent(FileNumber number) const;
+  /// The path below the root; "" for the root and for no file.
+  std::string path(FileNumber number) const;
 
-  /// Calls `visit(name, ino, next)` for the entries of a directory from position `offset` on (0 is
-  /// the first; "." and ".." are not among them) until it returns false; `next` is the position
+  /// Calls `visit(name, number, next)` for the entries of a directory from position `offset` on (0
+  /// is the first; "." and ".." are not among them) until it returns false; `next` is the position
   /// behind the entry. Nothing is kept between calls.
-  using Visit = std::function<bool(const std::string& name, Ino ino, std::uint64_t next)>;
-  void list(Ino directory, std::uint64_t offset, const Visit& visit) const;
+  using Visit = std::function<bool(const std::string& name, FileNumber number, std::uint64_t next)>;
+  void list(FileNumber directory, std::uint64_t offset, const Visit& visit) const;
 
   const std::vector<TreeArray>& arrays() const { return arrays_; }
   const std::vector<std::shared_ptr<const View>>& views() const { return views_; }
@@ -104,34 +108,35 @@ class Tree {
   struct Fixed {
     std::string name;
     Node node;
-    Ino parent;
+    FileNumber parent;
     bool listed = true;
-    std::vector<Ino> children;
+    std::vector<FileNumber> children;
   };
   /// Sizes of a view's part of the number space.
   struct Span {
-    Ino first = 0;       // of the epochs
-    Ino rank_first = 0;  // of the rank directories
+    FileNumber first = 0;       // of the epochs
+    FileNumber rank_first = 0;  // of the rank directories
     std::int64_t batches = 0;
-    std::uint64_t per_batch = 0, per_world = 0, per_epoch = 0;
-    std::int64_t epochs = 0;  // how many fit
+    std::uint64_t per_batch = 0;
+    FileNumber per_world = 0, per_epoch = 0;
   };
 
-  Ino add(Ino parent, std::string name, Node node, bool listed = true);
-  std::string name(Ino ino, const Node& node) const;
-  Ino epoch_ino(std::uint32_t view, const Node& at) const;
-  Ino batch_ino(const Node& at) const;
-  std::optional<Ino> lookup_in_view(std::uint32_t view, Ino parent, std::string_view name) const;
-  std::optional<Ino> lookup_in_epoch(const Node& epoch, std::string_view name) const;
+  FileNumber add(FileNumber parent, std::string name, Node node, bool listed = true);
+  std::string name(FileNumber number, const Node& node) const;
+  FileNumber epoch_number(std::uint32_t view, const Node& at) const;
+  FileNumber batch_number(const Node& at) const;
+  std::optional<FileNumber> lookup_in_view(std::uint32_t view, FileNumber parent,
+                                           std::string_view name) const;
+  std::optional<FileNumber> lookup_in_epoch(const Node& epoch, std::string_view name) const;
   std::int64_t batch_count(const Node& epoch) const;
 
   std::vector<TreeArray> arrays_;
   std::vector<std::shared_ptr<const View>> views_;
   std::vector<BatchTree> batch_trees_;
-  std::vector<Fixed> fixed_;                // fixed_[ino - 1]
-  std::vector<std::uint64_t> chunk_first_;  // of each array, and the end
+  std::vector<Fixed> fixed_;             // fixed_[number - 1]
+  std::vector<FileNumber> chunk_first_;  // of each array, and the end
   std::vector<Span> spans_;
-  std::vector<Ino> view_inos_, chunk_directory_inos_;
+  std::vector<FileNumber> view_numbers_, chunk_directory_numbers_;
 };
 
 /// "3.0.0"; "0" for no dimensions.

@@ -13,7 +13,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include "engine/base/printable.h"
+#include "engine/base/shown_line.h"
 
 namespace batchfs {
 
@@ -68,7 +68,7 @@ Log::~Log() = default;
 
 void Log::write(LogLevel level, std::string_view line) {
   const spdlog::level::level_enum kind = kLevels[static_cast<int>(level)];
-  if (impl_->logger->should_log(kind)) impl_->logger->log(kind, "{}", printable(line));
+  if (impl_->logger->should_log(kind)) impl_->logger->log(kind, "{}", shown_line(line));
 }
 
 void Log::set_level(LogLevel level) { impl_->logger->set_level(kLevels[static_cast<int>(level)]); }

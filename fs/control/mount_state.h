@@ -26,6 +26,7 @@ struct MountState {
   bool passthrough = false;
   Json snapshot;  // of the store, that new opens see; null: not told
   std::uint64_t generations = 1;
+  std::uint64_t kernel_names = 0;  // that the kernel keeps
   std::uint64_t uptime = 0;
   std::vector<Counter> counters;
   std::uint64_t memory_budget = 0, memory_used = 0;
@@ -45,8 +46,8 @@ struct MountState {
   std::uint64_t counter(std::string_view name) const;
 };
 
-/// Reads all but `passthrough`, `snapshot`, `generations`, `uptime` and `handoff`. Counters of the
-/// same name of several stores are added up.
+/// Reads all but `passthrough`, `snapshot`, `generations`, `kernel_names`, `uptime` and `handoff`.
+/// Counters of the same name of several stores are added up.
 MountState read_mount_state(Engine& engine, std::span<const std::shared_ptr<Store>> stores);
 
 }  // namespace batchfs

@@ -100,6 +100,7 @@ std::string status_json(const MountState& state) {
   Json json = {{"pid", state.pid}, {"passthrough", state.passthrough}};
   if (!state.snapshot.is_null()) json["snapshot"] = state.snapshot;
   json["generations"] = state.generations;
+  json["kernel_names"] = state.kernel_names;
   json["uptime_seconds"] = seconds(state.uptime);
   for (const MountState::Counter& counter : state.counters)
     json[std::string(counter.name)] = counter.value;
@@ -160,6 +161,7 @@ std::string metrics_text(const MountState& state) {
   text.gauge("passthrough", "Whether the kernel reads batches itself", state.passthrough ? 1 : 0);
   gauge("generations", "States of the store that programs use, the newest included",
         state.generations);
+  gauge("kernel_names", "Names of the mount that the kernel keeps", state.kernel_names);
   text.gauge("uptime_seconds", "Time since the mount began", seconds(state.uptime));
   add_streams(text, state);
   add_store(text, state);

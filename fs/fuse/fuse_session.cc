@@ -214,9 +214,9 @@ struct FuseSession::Impl {
 
   // ---- requests ----
 
-  void fill(const Attributes& from, struct stat& to) const {
+  void fill(const Inode& from, struct stat& to) const {
     std::memset(&to, 0, sizeof to);
-    to.st_ino = from.ino;
+    to.st_ino = from.shown;
     to.st_mode = from.directory ? S_IFDIR | 0555 : from.link ? S_IFLNK | 0777 : S_IFREG | 0444;
     to.st_nlink = from.directory ? 2 : 1;
     to.st_size = static_cast<off_t>(from.size);
@@ -224,7 +224,7 @@ struct FuseSession::Impl {
     to.st_blksize = from.block_size;
     to.st_uid = ::getuid();
     to.st_gid = ::getgid();
-    to.st_atime = to.st_mtime = to.st_ctime = mount_time;
+    to.st_atime = to.st_mtime = to.st_ctime = from.time != 0 ? from.time : mount_time;
   }
 
   static void init(void* user, fuse_conn_info* connection) {
@@ -292,10 +292,14 @@ struct FuseSession::Impl {
     });
   }
 
-  static void opendir(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-    info->cache_readdir = 1;
-    info->keep_cache = 1;
-    fuse_reply_open(request, info);
+  static void opendir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+    guarded(request, [&] {
+      // Throws stale for a generation that is gone, so that the kernel looks the path up again.
+      of(request).files.attributes(ino);
+      // The names of the root stay and their numbers change, see Generations.
+      info->cache_readdir = info->keep_cache = is_common(ino) ? 0 : 1;
+      fuse_reply_open(request, info);
+    });
   }
 
   static void readdir(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset,

@@ -11,60 +11,69 @@ namespace batchfs {
 
 namespace {
 
+/// Names that are given up without the lock.
+constexpr std::size_t kNamesAtATime = 1024;
+
 std::string last_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
-Generations::Generations(std::shared_ptr<Files> first, unsigned tag, bool inherited)
-    : newest_(tag) {
-  generations_[tag] = {std::move(first), {}, inherited};
-}
-
-std::size_t Generations::count() const {
-  return static_cast<std::size_t>(
-      std::count_if(generations_.begin(), generations_.end(),
-                    [](const Generation& each) { return each.files != nullptr; }));
+Generations::Generations(Reading first, KnownInodes& known, std::size_t max_names,
+                         std::function<void()> on_crowded)
+    : known_(known), max_names_(max_names), on_crowded_(std::move(on_crowded)) {
+  // An earlier daemon may have read the store again and died before the kernel heard of it.
+  if (known_.has_given()) root_rounds_ = kRootRounds;
+  known_.keep_only(first.number);
+  generations_[first.number] = {std::move(first.files), first.time};
 }
 
 std::size_t Generations::size() const {
   const std::lock_guard lock(mutex_);
-  return count();
+  return generations_.size();
 }
 
-unsigned Generations::free_tag() const {
+std::size_t Generations::kernel_names() const {
   const std::lock_guard lock(mutex_);
-  if (count() >= kMaxGenerations)
+  return known_.size();
+}
+
+void Generations::check_room() const {
+  const std::lock_guard lock(mutex_);
+  if (generations_.size() >= kMaxGenerations)
     throw Error(ErrorCode::not_supported,
                 fmt::format("programs still use {} earlier states of the store; close their files "
                             "and leave the mount's directories, or mount the store once more",
-                            count() - 1));
-  // Round about, so that a tag is used again as late as possible.
-  unsigned tag = newest_;
-  do {
-    tag = (tag + 1) % kTags;
-  } while (generations_[tag].files != nullptr);
-  return tag;
+                            generations_.size() - 1));
 }
 
-void Generations::add(std::shared_ptr<Files> newest, unsigned tag) {
+void Generations::add(Reading newest) {
   const std::lock_guard lock(mutex_);
-  newest->set_passthrough(passthrough_);
-  generations_[tag] = {std::move(newest), {}, false};
-  newest_ = tag;
+  newest.files->set_passthrough(passthrough_);
+  generations_[newest.number] = {std::move(newest.files), newest.time};
   root_rounds_ = kRootRounds;
 }
 
 void Generations::set_passthrough(bool on) {
   const std::lock_guard lock(mutex_);
   passthrough_ = on;
-  generations_[newest_].files->set_passthrough(on);
+  generations_.rbegin()->second.files->set_passthrough(on);
 }
 
-/// An inode without a tag of its own is of the newest.
-Generations::Found Generations::of(Ino ino) const {
+Generations::Reading Generations::newest() const {
   const std::lock_guard lock(mutex_);
-  const unsigned tag = ino <= kMaxCommonIno ? newest_ : tag_of(ino);
-  return {generations_[tag].files, tag};
+  const auto& [number, newest] = *generations_.rbegin();
+  return {newest.files, number, newest.time};
+}
+
+/// The root and the control files are of the newest.
+Generations::Found Generations::of(Ino ino) const {
+  if (is_common(ino)) return {newest(), ino};
+  const std::lock_guard lock(mutex_);
+  const auto file = known_.find(ino);
+  if (!file) return {};
+  const auto it = generations_.find(file->reading);
+  if (it == generations_.end()) return {};
+  return {{it->second.files, file->reading, it->second.time}, file->number};
 }
 
 Generations::Found Generations::must_have(Ino ino) const {
@@ -75,116 +84,185 @@ Generations::Found Generations::must_have(Ino ino) const {
   return found;
 }
 
-std::vector<Generations::Name> Generations::take_outdated_names() {
-  struct Older {
-    Found found;
-    std::vector<Ino> inos;
-  };
-  std::vector<Older> older;
-  std::vector<Name> names, absent;
+Inode Generations::inode_of(const StateFiles::Found& found, const Found& at) const {
+  Inode inode{static_cast<const Attributes&>(found)};
+  inode.ino = static_cast<Ino>(found.number);  // where it is a common one
+  inode.shown = shown_number(at.number, found.number);
+  inode.time = is_common(found.number) ? 0 : at.time;  // they have the mount's
+  return inode;
+}
+
+/// Called with mutex_ held. Nothing for a name of the root, which give_up_common() has.
+std::optional<Generations::Outdated> Generations::outdated_name(
+    const KnownInodes::File& file) const {
+  const auto it = generations_.find(file.reading);
+  if (it == generations_.end()) return std::nullopt;
+  const std::optional<FileNumber> up = it->second.files->parent(file.number);
+  if (!up || *up == kRootIno) return std::nullopt;
+  const std::optional<Ino> parent =
+      is_common(*up) ? std::optional(static_cast<Ino>(*up)) : known_.find({file.reading, *up});
+  return parent ? std::optional(Outdated{it->second.files, file.number, *parent}) : std::nullopt;
+}
+
+/// What every path begins with, and what was looked up in vain.
+void Generations::give_up_common(const GiveUp& give_up) {
+  std::vector<std::pair<Ino, std::string>> absent;
   bool roots = false;
   {
     const std::lock_guard lock(mutex_);
     roots = std::exchange(root_rounds_, std::max(root_rounds_ - 1, 0)) > 0;
-    for (unsigned tag = 0; tag < kTags; ++tag) {
-      Generation& each = generations_[tag];
-      if (tag == newest_ || each.files == nullptr) continue;
-      older.push_back({{each.files, tag}, {}});
-      for (const auto& [directory, name] : each.absent) absent.push_back({directory, name});
-      each.absent.clear();
-      for (const auto& [ino, references] : each.known) older.back().inos.push_back(ino);
-    }
+    for (auto it = generations_.begin(); std::next(it) != generations_.end(); ++it)
+      for (auto& each : std::exchange(it->second.absent, {})) absent.push_back(each);
   }
-  // First what every path begins with, which the kernel may know from an earlier daemon.
   if (roots)
-    newest()->list(kRootIno, 0, [&names](const std::string& name, Ino, bool, std::uint64_t) {
-      names.push_back({kRootIno, name});
-      return true;
-    });
-  for (const Older& each : older)
-    for (const Ino ino : each.inos) {
-      const std::optional<Ino> up = each.found.files->parent(untagged(ino));
-      if (!up || *up == kRootIno) continue;
-      names.push_back(
-          {tagged(*up, each.found.tag), last_name(each.found.files->path(untagged(ino)))});
+    newest().files->list(kRootIno, 0,
+                         [&give_up](const std::string& name, FileNumber, bool, std::uint64_t) {
+                           give_up(kRootIno, name);
+                           return true;
+                         });
+  for (const auto& [directory, name] : absent) give_up(directory, name);
+}
+
+void Generations::give_up_older(const GiveUp& give_up) {
+  std::uint32_t position = 0;
+  do {
+    std::vector<Outdated> some;
+    {
+      const std::lock_guard lock(mutex_);
+      const std::uint32_t newest = generations_.rbegin()->first;
+      if (known_.size() == known_.count(newest)) return;
+      position = known_.visit(position, [&](Ino, const KnownInodes::File& file) {
+        if (file.reading == newest) return true;
+        if (auto name = outdated_name(file)) some.push_back(std::move(*name));
+        return some.size() < kNamesAtATime;
+      });
     }
-  names.insert(names.end(), absent.begin(), absent.end());
-  return names;
+    for (const Outdated& each : some) give_up(each.parent, last_name(each.files->path(each.file)));
+  } while (position != 0);
+}
+
+/// Files alone: a directory that somebody is in would lose its name.
+void Generations::give_up_crowd(const GiveUp& give_up) {
+  std::size_t left = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::size_t count = known_.count(generations_.rbegin()->first);
+    if (count > max_names_) left = count - max_names_ / 4 * 3;
+  }
+  const std::uint32_t start = crowd_position_;
+  for (bool wrapped = false; left > 0 && !(wrapped && crowd_position_ >= start);) {
+    std::vector<Outdated> some;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto& [newest, generation] = *generations_.rbegin();
+      crowd_position_ = known_.visit(crowd_position_, [&](Ino, const KnownInodes::File& file) {
+        if (file.reading != newest || generation.files->is_directory(file.number)) return true;
+        if (auto name = outdated_name(file)) some.push_back(std::move(*name));
+        return some.size() < std::min(left, kNamesAtATime);
+      });
+      if (crowd_position_ == 0 && std::exchange(wrapped, true)) left = some.size();
+    }
+    for (const Outdated& each : some) give_up(each.parent, last_name(each.files->path(each.file)));
+    left -= some.size();
+  }
+}
+
+void Generations::give_up_names(const GiveUp& give_up) {
+  give_up_common(give_up);
+  give_up_older(give_up);
+  give_up_crowd(give_up);
 }
 
 std::size_t Generations::drop_unused() {
-  std::vector<std::shared_ptr<Files>> dropped;  // end without the lock
+  std::vector<std::shared_ptr<StateFiles>> dropped;  // end without the lock
   const std::lock_guard lock(mutex_);
-  for (unsigned tag = 0; tag < kTags; ++tag) {
-    Generation& each = generations_[tag];
+  for (auto it = generations_.begin(); std::next(it) != generations_.end();) {
     // New references come from here (under the lock) or from an existing reference, so a count of
     // one cannot grow meanwhile.
-    if (tag == newest_ || each.files == nullptr || each.inherited || !each.known.empty() ||
-        each.files.use_count() > 1)
+    if (known_.count(it->first) > 0 || it->second.files.use_count() > 1) {
+      ++it;
       continue;
-    dropped.push_back(std::move(each.files));
-    each = {};
+    }
+    dropped.push_back(std::move(it->second.files));
+    it = generations_.erase(it);
   }
-  return count() - 1;
+  return generations_.size() - 1;
 }
 
-std::optional<Attributes> Generations::lookup(Ino parent, std::string_view name) {
+void Generations::wait_for_forgotten(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  forgotten_.wait_for(lock, limit,
+                      [this, before = forgotten_count_] { return forgotten_count_ != before; });
+}
+
+std::optional<Inode> Generations::lookup(Ino parent, std::string_view name) {
   const Found at = must_have(parent);
-  std::optional<Attributes> found = at.files->lookup(untagged(parent), name);
-  if (found) found->ino = tagged(found->ino, at.tag);
-  if (found && found->ino <= kMaxCommonIno) return found;
-  const std::lock_guard lock(mutex_);
-  if (!found) {
-    auto& absent = generations_[at.tag].absent;
-    if (at.tag != newest_ && absent.size() < kMaxAbsent) absent.emplace(parent, name);
-    return found;
+  const auto found = at.files->lookup(at.file, name);
+  std::optional<Inode> inode;
+  if (found) inode = inode_of(*found, at);
+  if (found && is_common(found->number)) return inode;
+  bool crowded = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool outdated = at.number != generations_.rbegin()->first;
+    if (!found) {
+      auto& absent = generations_.at(at.number).absent;
+      if (outdated && absent.size() < kMaxAbsent) absent.emplace(parent, name);
+      return inode;
+    }
+    inode->outdated = outdated;
+    const std::size_t before = known_.size();
+    inode->ino = known_.refer({at.number, found->number});
+    // Again and again while it grows, not with each name.
+    crowded = known_.size() > before && before >= max_names_ &&
+              (before - max_names_) % std::max<std::size_t>(1, max_names_ / 4) == 0;
   }
-  found->outdated = at.tag != newest_;
-  ++generations_[at.tag].known[found->ino];
-  return found;
+  if (crowded && on_crowded_) on_crowded_();
+  return inode;
 }
 
 void Generations::forget(Ino ino, std::uint64_t references) {
-  if (ino <= kMaxCommonIno) return;
+  if (is_common(ino)) return;
   const std::lock_guard lock(mutex_);
-  auto& known = generations_[tag_of(ino)].known;
-  const auto it = known.find(ino);
-  if (it == known.end()) return;  // an earlier daemon's
-  if (it->second > references)
-    it->second -= references;
-  else
-    known.erase(it);
+  if (!known_.forget(ino, references)) return;
+  ++forgotten_count_;
+  forgotten_.notify_all();
 }
 
-std::optional<Attributes> Generations::attributes(Ino ino) const {
+std::optional<Inode> Generations::attributes(Ino ino) const {
   const Found at = must_have(ino);
-  std::optional<Attributes> found = at.files->attributes(untagged(ino));
-  if (found) found->ino = tagged(found->ino, at.tag);
-  return found;
+  const auto found = at.files->attributes(at.file);
+  if (!found) return std::nullopt;
+  Inode inode = inode_of(*found, at);
+  inode.ino = ino;
+  return inode;
 }
 
 void Generations::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
   const Found at = must_have(directory);
-  at.files->list(untagged(directory), offset,
-                 [&](const std::string& name, Ino ino, bool is_directory, std::uint64_t next) {
-                   return visit(name, tagged(ino, at.tag), is_directory, next);
-                 });
+  at.files->list(
+      at.file, offset,
+      [&](const std::string& name, FileNumber number, bool is_directory, std::uint64_t next) {
+        return visit({name, shown_number(at.number, number), is_directory,
+                      !is_directory && at.files->link_target(number), next});
+      });
 }
 
-std::optional<Ino> Generations::parent(Ino ino) const {
+std::optional<std::uint64_t> Generations::parent_shown(Ino ino) const {
   const Found at = of(ino);
   if (at.files == nullptr) return std::nullopt;
-  const std::optional<Ino> found = at.files->parent(untagged(ino));
-  return found ? std::optional(tagged(*found, at.tag)) : found;
+  const std::optional<FileNumber> up = at.files->parent(at.file);
+  return up ? std::optional(shown_number(at.number, *up)) : std::nullopt;
 }
 
 std::string Generations::path(Ino ino) const {
   const Found at = of(ino);
-  return at.files != nullptr ? at.files->path(untagged(ino)) : std::string();
+  return at.files != nullptr ? at.files->path(at.file) : std::string();
 }
 
 std::optional<std::string> Generations::link_target(Ino ino) const {
-  return must_have(ino).files->link_target(untagged(ino));
+  const Found at = must_have(ino);
+  return at.files->link_target(at.file);
 }
 
 WaiterId Generations::open(Ino ino, OpenDone done) {
@@ -195,11 +273,10 @@ WaiterId Generations::open(Ino ino, OpenDone done) {
     done(nullptr, std::current_exception());
     return 0;
   }
-  return at.files->open(untagged(ino),
-                        [files = at.files, done = std::move(done)](std::shared_ptr<OpenFile> file,
-                                                                   std::exception_ptr error) {
-                          done(std::move(file), error);  // `files` lives until then
-                        });
+  return at.files->open(at.file, [files = at.files, done = std::move(done)](
+                                     std::shared_ptr<OpenFile> file, std::exception_ptr error) {
+    done(std::move(file), error);  // `files` lives until then
+  });
 }
 
 }  // namespace batchfs

@@ -3,28 +3,33 @@
 //
 // A generation is one reading of the store: its metadata, the views made from it, and the files
 // that these are. The newest one answers lookups from the root. Older ones live on for the programs
-// that use them: files that are open, directories that are open or current, mappings. Each has a
-// tag, which its inode numbers carry (ino.h), so that a number means one file for as long as
-// anybody knows it.
+// that use them: files that are open, directories that are open or current, mappings. Readings are
+// numbered through the session, and so are inodes (known_inodes.h): a number means one file, also
+// for a daemon that takes over, which has the newest reading only.
 //
 // The kernel counts as a user for every inode that it has looked up and not forgotten, and keeps
-// names that nobody uses. take_outdated_names() are those that it should give up; when it has, and
-// no request or reader of the hand-off holds the generation, drop_unused() lets it go. A name comes
+// names that nobody uses. give_up_names() names those that it should give up; when it has, and no
+// request or reader of the hand-off holds the generation, drop_unused() lets it go. A name comes
 // again and again until the kernel has forgotten its inode: the kernel may learn it just after it
 // was told to give it up.
 //
-// A generation that an earlier daemon began is never dropped: how many of its inodes the kernel
-// knows is not known.
+// Names of the newest generation are given up too where the kernel keeps more than `max_names`.
 
-#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "fs/files.h"
+#include "fs/generations/known_inodes.h"
+#include "fs/state_files.h"
 
 namespace batchfs {
 
@@ -33,67 +38,93 @@ class Generations final : public Files {
  public:
   static constexpr std::size_t kMaxGenerations = 8;
 
-  /// `inherited`: an earlier daemon began it.
-  Generations(std::shared_ptr<Files> first, unsigned tag, bool inherited);
-
-  /// A tag for the next generation, below kTags. Throws not_supported with what to do when there
-  /// are kMaxGenerations already.
-  unsigned free_tag() const;
-  /// Makes it the newest. Precondition: `tag` came from free_tag(), and no other one was added
-  /// since.
-  void add(std::shared_ptr<Files> newest, unsigned tag);
-
-  /// Names that the kernel should not use any more, with the inode of their directory.
-  struct Name {
-    Ino parent;
-    std::string name;
+  /// One reading of the store.
+  struct Reading {
+    std::shared_ptr<StateFiles> files;
+    std::uint32_t number = kFirstReading;
+    std::time_t time = 0;
   };
-  std::vector<Name> take_outdated_names();
+  /// `known` outlives it: what earlier daemons looked up of this reading stays known, and the
+  /// kernel is to give up what it keeps of readings before. `on_crowded` is called, under no lock,
+  /// when the kernel comes to know more than `max_names` names: it should have give_up_names()
+  /// called, from another thread.
+  Generations(Reading first, KnownInodes& known, std::size_t max_names = KnownInodes::kMax / 2,
+              std::function<void()> on_crowded = {});
+
+  /// Throws not_supported with what to do when there are kMaxGenerations.
+  void check_room() const;
+  /// Makes it the newest. Precondition: its number is higher than any before.
+  void add(Reading newest);
+
+  /// Calls `give_up` for the names that the kernel should not use any more, with the inode of their
+  /// directory.
+  using GiveUp = std::function<void(Ino parent, const std::string& name)>;
+  void give_up_names(const GiveUp& give_up);
   /// Drops the older generations that nobody uses. Returns how many older ones are left.
   std::size_t drop_unused();
+  /// Waits until the kernel has forgotten an older generation, or for so long.
+  void wait_for_forgotten(std::chrono::milliseconds limit);
   /// How many there are, the newest included.
   std::size_t size() const;
+  /// How many inodes the kernel knows.
+  std::size_t kernel_names() const;
 
-  std::optional<Attributes> lookup(Ino parent, std::string_view name) override;
+  std::optional<Inode> lookup(Ino parent, std::string_view name) override;
   void forget(Ino ino, std::uint64_t references) override;
-  /// These throw stale for an inode of a generation that is gone, but for parent() and path().
-  std::optional<Attributes> attributes(Ino ino) const override;
+  /// These throw stale for an inode of a generation that is gone, but for parent_shown() and
+  /// path().
+  std::optional<Inode> attributes(Ino ino) const override;
   void list(Ino directory, std::uint64_t offset, const Visit& visit) const override;
-  std::optional<Ino> parent(Ino ino) const override;
+  std::optional<std::uint64_t> parent_shown(Ino ino) const override;
   std::string path(Ino ino) const override;
   std::optional<std::string> link_target(Ino ino) const override;
   WaiterId open(Ino ino, OpenDone done) override;
-  void cancel(WaiterId waiter) override { newest()->cancel(waiter); }
-  const MemoryFiles& memory_files() const override { return newest()->memory_files(); }
+  void cancel(WaiterId waiter) override { newest().files->cancel(waiter); }
+  const MemoryFiles& memory_files() const override { return newest().files->memory_files(); }
   void set_passthrough(bool on) override;
-  std::uint64_t total_bytes() const override { return newest()->total_bytes(); }
+  std::uint64_t total_bytes() const override { return newest().files->total_bytes(); }
 
  private:
   struct Generation {
-    std::shared_ptr<Files> files;                    // null: there is none with this tag
-    std::unordered_map<Ino, std::uint64_t> known{};  // references of the kernel, by tagged inode
-    bool inherited = false;
+    std::shared_ptr<StateFiles> files;
+    std::time_t time = 0;
     /// Names that were looked up in vain when it was not the newest any more: the kernel keeps them
     /// too, and with them their directory.
     std::set<std::pair<Ino, std::string>> absent{};
   };
   static constexpr std::size_t kMaxAbsent = 4096;
-  struct Found {
-    std::shared_ptr<Files> files;  // null: gone
-    unsigned tag = 0;
+  /// A file of a reading. Of one that is gone, `files` is null.
+  struct Found : Reading {
+    FileNumber file = 0;
   };
   Found of(Ino ino) const;
   Found must_have(Ino ino) const;
-  std::shared_ptr<Files> newest() const { return of(kRootIno).files; }
-  std::size_t count() const;
+  Reading newest() const;
+  /// A name of `file` in the directory `parent`.
+  struct Outdated {
+    std::shared_ptr<StateFiles> files;
+    FileNumber file;
+    Ino parent;
+  };
+  std::optional<Outdated> outdated_name(const KnownInodes::File& file) const;
+  void give_up_common(const GiveUp& give_up);
+  void give_up_older(const GiveUp& give_up);
+  void give_up_crowd(const GiveUp& give_up);
+  Inode inode_of(const StateFiles::Found& found, const Found& at) const;
 
-  mutable std::mutex mutex_;  // guards what follows; no other lock is taken with it held
-  std::array<Generation, kTags> generations_;  // by tag
-  unsigned newest_;                            // a tag
+  KnownInodes& known_;
+  const std::size_t max_names_;
+  const std::function<void()> on_crowded_;
+
+  mutable std::mutex mutex_;  // guards what follows and known_; no other lock is taken with it held
+  std::map<std::uint32_t, Generation> generations_;  // by the reading's number: the last is newest
+  std::condition_variable forgotten_;
+  std::uint64_t forgotten_count_ = 0;  // of generations
   /// How often the root's names are still outdated: each time the kernel drops what it keeps of the
   /// newest generation, too.
   int root_rounds_ = 0;
   static constexpr int kRootRounds = 3;
+  std::uint32_t crowd_position_ = 0;  // of KnownInodes::visit()
   bool passthrough_ = false;
 };
 

@@ -115,8 +115,9 @@ bool Connection::handle(std::span<const std::byte> bytes) {
     throw Error(ErrorCode::invalid_argument, "a message has another length than it says");
   if (header.version == 0)
     throw Error(ErrorCode::not_supported, "there is no version 0 of the protocol");
-  if (header.type == MessageType::refresh && !has_purpose() && !state_asked_) {
-    refresh();
+  const bool forces = header.type == MessageType::force_refresh;
+  if ((forces || header.type == MessageType::refresh) && !has_purpose() && !state_asked_) {
+    refresh(forces);
     return true;
   }
   if (!greeted() &&
@@ -187,12 +188,13 @@ void Connection::hello(const HelloMessage& message) {
   outbox_.add(std::move(out));
 }
 
-void Connection::refresh() {
+void Connection::refresh(bool force) {
   if (!context_.refresh) throw Error(ErrorCode::not_supported, "the store is not read again here");
   refreshing_ = true;
-  context_.refresh([id = id_, complete = complete_](std::string changes, std::exception_ptr error) {
-    complete({.connection = id, .error = std::move(error), .refreshed = std::move(changes)});
-  });
+  context_.refresh(
+      force, [id = id_, complete = complete_](std::string changes, std::exception_ptr error) {
+        complete({.connection = id, .error = std::move(error), .refreshed = std::move(changes)});
+      });
 }
 
 void Connection::start(const StartMessage& message) {

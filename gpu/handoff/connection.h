@@ -25,7 +25,7 @@ namespace batchfs::handoff {
 /// Reads the store again. The callback is called once, from any thread, with what has changed as
 /// JSON, or the error.
 using Refreshed = std::function<void(std::string, std::exception_ptr)>;
-using Refresh = std::function<void(Refreshed)>;
+using Refresh = std::function<void(bool force, Refreshed)>;
 
 /// What connections share. Used in the server's thread only.
 struct ServerContext {
@@ -114,7 +114,7 @@ class Connection {
 
   bool handle(std::span<const std::byte> message);
   void hello(const HelloMessage& message);
-  void refresh();
+  void refresh(bool force);
   void start(const StartMessage& message);
   void get(const GetMessage& message);
   void release(std::span<const std::byte> message);

@@ -67,9 +67,9 @@
 // so and ends the socket of the series: then all come so.
 //
 // Refresh. In place of Hello, a process of the same user may send Refresh, a Header alone: the
-// store is read again, which may take long. The answer is Refreshed or Refused; then the connection
-// ends. Readers that said Hello before that keep the view as it was, those that come later get the
-// new one.
+// store is read again, which may take long; with ForceRefresh also its data, where its metadata is
+// as before. The answer is Refreshed or Refused; then the connection ends. Readers that said Hello
+// before that keep the view as it was, those that come later get the new one.
 //
 // Growing. A reader says the newest version it knows, the server answers with the one both use. A
 // new kind of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new
@@ -113,9 +113,10 @@ enum class MessageType : std::uint16_t {
   start = 2,
   get = 3,
   release = 4,
-  want = 5,     // sent by readers, as those above
-  state = 6,    // sent by monitoring clients
-  refresh = 7,  // sent in place of Hello, to have the store read again
+  want = 5,           // sent by readers, as those above
+  state = 6,          // sent by monitoring clients
+  refresh = 7,        // sent in place of Hello, to have the store read again
+  force_refresh = 8,  // the same, also where nothing seems to have changed
   welcome = 64,
   batch = 65,
   end = 66,

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "engine/base/json.h"
-#include "engine/base/printable.h"
+#include "engine/base/shown_line.h"
 
 namespace batchfs {
 
@@ -40,9 +40,10 @@ std::string failure_line(const std::string& what, const std::string& code,
                          const std::string& message) {
   const char* form = std::getenv("BATCHFS_ERRORS");
   if (form == nullptr || form != std::string_view("json"))
-    return "batchfs: " + printable(what) + " failed: " + printable(message) + "\n";
+    return "batchfs: " + shown_line(what) + " failed: " + shown_line(message) + "\n";
   // Escaped all the same: a program shows it to a person.
-  const Json line = {{"command", printable(what)}, {"code", code}, {"message", printable(message)}};
+  const Json line = {
+      {"command", shown_line(what)}, {"code", code}, {"message", shown_line(message)}};
   return line.dump() + "\n";
 }
 

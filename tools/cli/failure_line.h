@@ -15,7 +15,7 @@ const char* name_of(ErrorCode code);
 
 /// `batchfs: WHAT failed: MESSAGE`, for a person; or, where the variable BATCHFS_ERRORS is "json",
 /// {"command": WHAT, "code": CODE, "message": MESSAGE}, for a program. One line, whatever is in
-/// them, with a newline.
+/// them, with a newline; WHAT and MESSAGE as shown_line() has them.
 std::string failure_line(const std::string& what, const std::string& code,
                          const std::string& message);
 

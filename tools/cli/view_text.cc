@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstdio>
 
+#include <fmt/format.h>
+
 #include "engine/base/error.h"
 #include "engine/base/yaml.h"
 #include "tools/cli/store_options.h"
@@ -19,6 +21,18 @@ bool is_yaml_name(const std::filesystem::path& path) {
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return extension == ".yaml" || extension == ".yml";
+}
+
+/// Parsing takes up to 40 times as much memory.
+constexpr std::size_t kMaxViewText = 2 << 20;
+
+void check_length(const ViewText& view) {
+  if (view.json.size() > kMaxViewText)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("it has {} bytes, and a view file may have 2 MiB; write a long list of "
+                            "samples into a file of its own: \"samples\": {{\"list\": FILE}}",
+                            view.json.size()),
+                view.where);
 }
 
 bool begins_as_json(const std::string& text) {
@@ -41,6 +55,7 @@ ViewText read_view_text(const std::string& file, const std::optional<StandardInp
   if (file == kStandardInput) {
     const StandardInput own = input ? *input : *read_standard_input({file});
     ViewText view{own.text, "view", own.folder, own.where};
+    check_length(view);
     if (!begins_as_json(view.json)) view.json = json_of_yaml(view.json, view.where);
     return view;
   }
@@ -48,6 +63,7 @@ ViewText read_view_text(const std::string& file, const std::optional<StandardInp
   const std::string what = "the view file";
   ViewText view{read_text_file(file, what), path.stem().string(), path.parent_path(),
                 what + " '" + file + "'"};
+  check_length(view);
   if (is_yaml_name(path)) view.json = json_of_yaml(view.json, view.where);
   return view;
 }

@@ -11,6 +11,7 @@
 #include "engine/pipeline/engine.h"
 #include "fs/file_system.h"
 #include "fs/fuse/fuse_session.h"
+#include "fs/generations/known_inodes.h"
 #include "fs/session_state.h"
 #include "gpu/handoff/host_delivery.h"
 #include "gpu/handoff/server.h"
@@ -96,12 +97,14 @@ struct HandOff {
       const std::vector<handoff::UnsupportedGpu>& unsupported, Refresher& refresher, Log& log) {
     try {
       return std::make_unique<handoff::HandoffServer>(
-          handoff::HandoffServer::Options{
-              .views = first->views,
-              .deliveries = std::move(deliveries),
-              .unsupported_gpus = unsupported,
-              .refresh = [&refresher](handoff::Refreshed done) { refresher.ask(std::move(done)); },
-              .held = first},
+          handoff::HandoffServer::Options{.views = first->views,
+                                          .deliveries = std::move(deliveries),
+                                          .unsupported_gpus = unsupported,
+                                          .refresh =
+                                              [&refresher](bool force, handoff::Refreshed done) {
+                                                refresher.ask(force, std::move(done));
+                                              },
+                                          .held = first},
           handoff::Listener::in_runtime_directory(), log);
     } catch (const Error& error) {
       log.warning(std::string("no hand-off, programs read files only: ") + error.what());
@@ -117,7 +120,7 @@ struct MountFacts {
   const HandOff& handoff;
   Log& log;
   const std::uint64_t started = Trace::now();
-  std::function<std::uint64_t()> generations = {};
+  std::function<FileSystem::Options::Counts()> counts = {};
 };
 
 /// The files of a generation. Throws for what cannot be served as files.
@@ -134,7 +137,7 @@ void make_files(Generation& generation, const MountFacts& mount) {
   shown.started = mount.started;
   for (const auto& [name, other] : generation.opened.others)
     shown.other_stores.push_back(other->store);
-  shown.generations = mount.generations;
+  shown.counts = mount.counts;
   if (handoff.server != nullptr) {
     shown.handoff_socket = handoff.server->path();
     shown.handoff_statistics = [&handoff] { return handoff_json(*handoff.server, handoff.gpus); };
@@ -257,20 +260,24 @@ void serve(const MountOptions& options, const Supervised& supervisor, StartRepor
   Refresher refresher(log);
   first->resolve(reading, engine, log);
   const HandOff handoff(options, first, engine, refresher, log);
+  std::unique_ptr<KnownInodes> inodes;
   std::unique_ptr<MountedGenerations> generations;
   const MountFacts mount{
-      .options = options, .engine = engine, .handoff = handoff, .log = log, .generations = [&] {
-        return generations->files().size();
+      .options = options, .engine = engine, .handoff = handoff, .log = log, .counts = [&] {
+        const Generations& files = generations->files();
+        return FileSystem::Options::Counts{files.size(), files.kernel_names()};
       }};
   make_files(*first, mount);
   const std::string url = first->opened.store->url(), numbers = first->identity();
   SessionState state(supervisor.state);
-  generations = std::make_unique<MountedGenerations>(std::exchange(first, nullptr), state.tag(),
-                                                     supervisor.session >= 0, engine);
   MountService service(
       url, options.directory, [&supervisor] { supervisor.alive(); }, probe_interval(options));
   take_turn(supervisor, numbers);
   state.identify(numbers);
+  inodes = SessionState::inodes(supervisor.state);
+  generations =
+      std::make_unique<MountedGenerations>(std::exchange(first, nullptr), state.reading(), *inodes,
+                                           engine, [&refresher] { refresher.sweep_soon(); });
   FuseSession session({.mountpoint = options.directory,
                        .source = url,
                        .passthrough = !options.no_passthrough,
@@ -289,7 +296,7 @@ void serve(const MountOptions& options, const Supervised& supervisor, StartRepor
       .forget_name = [&session](Ino parent,
                                 const std::string& name) { session.forget_name(parent, name); }};
   run({session, generations->files(), engine, service, refresher},
-      {.refresh = [&] { return generations->refresh(growing); },
+      {.refresh = [&](bool force) { return generations->refresh(growing, force); },
        .sweep = [&] { return generations->sweep(growing); },
        .every = std::chrono::duration<double>(options.time.refresh)},
       supervisor, report, log);

@@ -24,7 +24,7 @@ namespace {
 
 struct RefreshOptions {
   std::string place;  // a mount or a socket
-  bool json = false;
+  bool json = false, force = false;
 };
 
 std::string socket_of(const std::string& place) {
@@ -46,11 +46,12 @@ Error unreachable(int cause, const std::string& place) {
 }
 
 /// What has changed, as JSON. Waits until the store was read.
-std::string ask(const std::string& place) {
+std::string ask(const std::string& place, bool force) {
   const Descriptor socket(handoff::connect_to(socket_of(place)));
   if (socket.get() < 0) throw unreachable(errno, place);
   std::vector<std::byte> request(sizeof(handoff::Header));
-  handoff::finish<handoff::Header>(request, handoff::MessageType::refresh);
+  handoff::finish<handoff::Header>(
+      request, force ? handoff::MessageType::force_refresh : handoff::MessageType::refresh);
   handoff::ReceivedMessage answer;
   if (!handoff::send_message(socket.get(), request) ||
       !handoff::receive_message(socket.get(), handoff::kMaxMessage, answer))
@@ -93,7 +94,7 @@ std::string changes_text(const Json& changes) {
 }
 
 void show(const RefreshOptions& options, Output& output) {
-  const std::string answer = ask(options.place);
+  const std::string answer = ask(options.place, options.force);
   if (options.json) return output.write(printable(answer, LineBreaks::keep) + "\n");
   try {
     output.write(changes_text(parse_json(answer, options.place)));
@@ -109,6 +110,9 @@ CommandAction setup_refresh(CLI::App& app) {
   app.add_option("DIR|SOCKET", options->place, "where it is mounted, or the socket of a server")
       ->required()
       ->type_name("");
+  app.add_flag("--force", options->force,
+               "read data again, too, where the store's metadata has not changed: chunks were "
+               "rewritten in place");
   app.add_flag("--json", options->json, "write what has changed as JSON");
   return [options](Output& output) { show(*options, output); };
 }

@@ -162,7 +162,8 @@ void serve(const ServeOptions& options, StartReport& report) {
       {.views = first->views,
        .deliveries = gpus.before(host),
        .unsupported_gpus = gpus.unsupported(),
-       .refresh = [&refresher](handoff::Refreshed done) { refresher.ask(std::move(done)); },
+       .refresh = [&refresher](bool force,
+                               handoff::Refreshed done) { refresher.ask(force, std::move(done)); },
        .held = first,
        .state_text = [&state](const auto& of,
                               handoff::StateText what) { return state.text(of, what); },
@@ -174,11 +175,11 @@ void serve(const ServeOptions& options, StartReport& report) {
   ServedGenerations generations(
       std::move(first),
       {.options = reading, .engine = engine, .handoff = server, .log = log, .check = check});
-  const auto refresh = [&] {
+  const auto refresh = [&](bool force) {
     const auto before = generations.newest();
-    std::string changes = generations.refresh();
+    std::string changes = generations.refresh(force);
     if (const auto now = generations.newest(); session != nullptr && now != before)
-      SessionState(session->descriptor()).identify_again(now->identity(), 0, now->time);
+      SessionState(session->descriptor()).identify_again(now->identity(), now->time);
     state.show(generations.newest());
     return changes;
   };

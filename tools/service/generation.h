@@ -15,7 +15,7 @@
 
 #include "engine/base/log.h"
 #include "engine/pipeline/engine.h"
-#include "fs/files.h"
+#include "fs/state_files.h"
 #include "tools/cli/store_options.h"
 #include "tools/cli/view_options.h"
 
@@ -40,8 +40,8 @@ struct Generation {
   /// Finds the samples of the views. From then on `engine`, which outlives it, may read it.
   void resolve(const GenerationOptions& options, Engine& engine, Log& log);
 
-  /// What inode numbers are made of, see SessionState; the same as long as nothing has changed. To
-  /// be changed with the arithmetic of fs/tree.
+  /// What the numbers of files are made of, see SessionState; the same as long as nothing has
+  /// changed. To be changed with the arithmetic of fs/tree.
   std::string identity() const;
   /// What batch-….json says of it, {"id": ...}: the same in every mount of the same state.
   Json snapshot() const;
@@ -51,8 +51,8 @@ struct Generation {
   OpenedStore opened;
   std::shared_ptr<const Dataset> dataset;  // of the chosen group; null unless it `describes`
   std::vector<std::shared_ptr<const View>> views;
-  std::time_t time = 0;          // when it was read
-  std::unique_ptr<Files> files;  // of a mount
+  std::time_t time = 0;               // when it was read
+  std::unique_ptr<StateFiles> files;  // of a mount
 
  private:
   Engine* engine_ = nullptr;

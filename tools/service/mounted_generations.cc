@@ -1,33 +1,63 @@
 #include "tools/service/mounted_generations.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include <fmt/format.h>
 
 namespace batchfs {
 
 namespace {
 
-/// The files, which hold the generation.
-std::shared_ptr<Files> files_of(const std::shared_ptr<Generation>& generation) {
-  return {generation, generation->files.get()};
+/// How long a refresh waits for the kernel to forget generations that nobody uses any more.
+constexpr std::chrono::seconds kForgetTimeout{2};
+
+/// With the files, which hold the generation.
+Generations::Reading reading_of(const std::shared_ptr<Generation>& generation,
+                                std::uint32_t number) {
+  return {{generation, generation->files.get()}, number, generation->time};
+}
+
+/// Names that the kernel may keep: their records take a 16th of the memory at most.
+std::size_t max_names(std::uint64_t memory) {
+  constexpr std::uint64_t kMin = 4096, kMax = KnownInodes::kMax / 2, kRecord = 56;  // bytes
+  return std::clamp(memory / 16 / kRecord, kMin, kMax);
 }
 
 }  // namespace
 
-MountedGenerations::MountedGenerations(std::shared_ptr<Generation> first, unsigned tag,
-                                       bool inherited, Engine& engine)
-    : newest_(std::move(first)), generations_(files_of(newest_), tag, inherited), leaving_(engine) {
+MountedGenerations::MountedGenerations(std::shared_ptr<Generation> first, std::uint32_t number,
+                                       KnownInodes& inodes, Engine& engine,
+                                       std::function<void()> on_crowded)
+    : newest_(std::move(first)),
+      generations_(reading_of(newest_, number), inodes, max_names(engine.budget().limit()),
+                   std::move(on_crowded)),
+      leaving_(engine) {
   leaving_.add(newest_);
 }
 
-std::string MountedGenerations::refresh(const Environment& with) {
+/// Throws when programs use as many older generations as there may be. What nobody uses goes when
+/// the kernel has forgotten its names.
+void MountedGenerations::make_room(const Environment& with) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point until = Clock::now() + kForgetTimeout;
+  while (generations_.drop_unused() + 1 >= Generations::kMaxGenerations && Clock::now() < until) {
+    sweep(with);
+    generations_.wait_for_forgotten(std::chrono::milliseconds(50));
+  }
+  generations_.check_room();
+}
+
+std::string MountedGenerations::refresh(const Environment& with, bool force) {
   const std::string fixed = fixed_version(with.options.store);
   if (!fixed.empty()) return describe_changes(*newest_, nullptr, fixed);
-  const unsigned tag = generations_.free_tag();
-  const auto next = read_again(*newest_, with.options, with.engine, with.log, with.make_files);
+  make_room(with);
+  const auto next =
+      read_again(*newest_, with.options, with.engine, with.log, with.make_files, force);
   if (next == nullptr) return describe_changes(*newest_, nullptr);
-  // First: a daemon that takes over now finds the inode numbers that lookups are about to give.
-  with.state.identify_again(next->identity(), tag, next->time);
-  generations_.add(files_of(next), tag);
+  // First: a daemon that takes over now knows what lookups are about to show.
+  const std::uint32_t number = with.state.identify_again(next->identity(), next->time);
+  generations_.add(reading_of(next, number));
   if (with.handoff != nullptr) with.handoff->set_views(next->views, next);
   const std::string changes = describe_changes(*newest_, next.get());
   newest_ = next;
@@ -39,8 +69,7 @@ std::string MountedGenerations::refresh(const Environment& with) {
 }
 
 bool MountedGenerations::sweep(const Environment& with) {
-  for (const Generations::Name& each : generations_.take_outdated_names())
-    with.forget_name(each.parent, each.name);
+  generations_.give_up_names(with.forget_name);
   const std::size_t left = generations_.drop_unused();
   leaving_.sweep();
   return left > 0 || leaving_.count() > 1;

@@ -27,20 +27,24 @@ class MountedGenerations {
     /// Has the kernel give up a name.
     std::function<void(Ino, const std::string&)> forget_name;
   };
-  /// What `environment` refers to outlives it. `inherited`: an earlier daemon began `first`.
-  MountedGenerations(std::shared_ptr<Generation> first, unsigned tag, bool inherited,
-                     Engine& engine);
+  /// What `environment` refers to, `inodes` and `engine` outlive it. `number`: of the reading
+  /// `first`. `on_crowded`: as that of Generations.
+  MountedGenerations(std::shared_ptr<Generation> first, std::uint32_t number, KnownInodes& inodes,
+                     Engine& engine, std::function<void()> on_crowded = {});
 
   Generations& files() { return generations_; }
 
-  /// Reads the store again; what is opened from now on sees the new state. Returns what has
-  /// changed, as JSON. Throws, and then nothing has changed. In one thread, as sweep().
-  std::string refresh(const Environment& with);
+  /// Reads the store again; what is opened from now on sees the new state. With `force` there is a
+  /// new one also where nothing seems to have changed. Returns what has changed, as JSON. Throws,
+  /// and then nothing has changed. In one thread, as sweep().
+  std::string refresh(const Environment& with, bool force = false);
   /// Has the kernel give up what it keeps of older generations, and drops those that nobody uses.
   /// False when none is left.
   bool sweep(const Environment& with);
 
  private:
+  void make_room(const Environment& with);
+
   std::shared_ptr<Generation> newest_;
   Generations generations_;
   LeavingStores leaving_;

@@ -15,11 +15,11 @@ constexpr auto kPauseBetweenResizes = std::chrono::milliseconds(500);
 
 std::shared_ptr<Generation> read_once(const Generation& now, const GenerationOptions& options,
                                       Engine& engine, Log& log,
-                                      const std::function<void(Generation&)>& check) {
+                                      const std::function<void(Generation&)>& check, bool force) {
   auto next = read_generation(options, log);
   const bool same_metadata = next->opened.snapshot_id() == now.opened.snapshot_id();
   next->resolve(options, engine, log);
-  if (same_metadata && next->identity() == now.identity()) return nullptr;
+  if (!force && same_metadata && next->identity() == now.identity()) return nullptr;
   check(*next);
   return next;
 }
@@ -28,15 +28,15 @@ std::shared_ptr<Generation> read_once(const Generation& now, const GenerationOpt
 
 std::shared_ptr<Generation> read_again(const Generation& now, const GenerationOptions& options,
                                        Engine& engine, Log& log,
-                                       const std::function<void(Generation&)>& check) {
+                                       const std::function<void(Generation&)>& check, bool force) {
   try {
-    return read_once(now, options, engine, log, check);
+    return read_once(now, options, engine, log, check, force);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::interrupted) throw;
     log.debug(fmt::format("reading the store again, first try: {}", error.what()));
   }
   std::this_thread::sleep_for(kPauseBetweenResizes);
-  return read_once(now, options, engine, log, check);
+  return read_once(now, options, engine, log, check, force);
 }
 
 std::string describe_changes(const Generation& before, const Generation* after,

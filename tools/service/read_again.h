@@ -10,12 +10,14 @@
 
 namespace batchfs {
 
-/// Reads the store and the views again. Null when nothing has changed since `now` was read. Tries
+/// Reads the store and the views again. Null when nothing has changed since `now` was read, unless
+/// `force`: the data may have changed all the same. Tries
 /// twice, a moment apart: a writer that appends resizes one array after the other. `check` throws
 /// for what cannot be served. Throws what reading throws.
 std::shared_ptr<Generation> read_again(const Generation& now, const GenerationOptions& options,
                                        Engine& engine, Log& log,
-                                       const std::function<void(Generation&)>& check);
+                                       const std::function<void(Generation&)>& check,
+                                       bool force = false);
 
 /// What `batchfs refresh --json` shows. `after`: null when nothing has changed. `fixed`: see
 /// fixed_version().

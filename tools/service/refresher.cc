@@ -38,19 +38,29 @@ void Refresher::begin(Options options) {
   state_->changed.notify_all();
 }
 
-void Refresher::ask(Done done) {
+void Refresher::ask(bool force, Done done) {
   std::exception_ptr refusal;
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->stopping)
+    if (state_->stopping) {
       refusal = end_error();
-    else if (!state_->options)
+    } else if (!state_->options) {
       refusal = std::make_exception_ptr(
           Error(ErrorCode::not_supported, "batchfs is still starting; try again in a moment"));
-    else
+    } else {
       state_->waiting.push_back(std::move(done));
+      state_->forced = state_->forced || force;
+    }
   }
   if (refusal) return done("", refusal);
+  state_->changed.notify_all();
+}
+
+void Refresher::sweep_soon() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->sweep_asked = true;
+  }
   state_->changed.notify_all();
 }
 
@@ -98,10 +108,12 @@ void Refresher::work(State& state, const Options& options, Log& log) {
   const auto next_after = [&](Clock::time_point now) {
     return every.count() > 0 ? std::optional(now + every) : std::nullopt;
   };
-  std::optional<Clock::time_point> next = next_after(Clock::now()), sweep;
+  std::optional<Clock::time_point> next = next_after(Clock::now()), sweep = Clock::now();
   std::unique_lock lock(state.mutex);
   while (!state.stopping) {
-    const auto is_woken = [&state] { return state.stopping || !state.waiting.empty(); };
+    const auto is_woken = [&state] {
+      return state.stopping || state.sweep_asked || !state.waiting.empty();
+    };
     const auto until = next && sweep ? std::min(*next, *sweep) : next ? next : sweep;
     if (until)
       state.changed.wait_until(lock, *until, is_woken);
@@ -110,12 +122,14 @@ void Refresher::work(State& state, const Options& options, Log& log) {
     if (state.stopping) break;
     const Clock::time_point now = Clock::now();
     const std::vector<Done> asked = std::exchange(state.waiting, {});
+    const bool force = std::exchange(state.forced, false);
+    if (std::exchange(state.sweep_asked, false)) sweep = now;
     lock.unlock();
     if (!asked.empty() || (next && now >= *next)) {
       std::string changes;
       std::exception_ptr error;
       try {
-        changes = options.refresh();
+        changes = options.refresh(force);
       } catch (...) {
         error = std::current_exception();
         log.warning(std::string("the store could not be read again, what is served stays as it "

@@ -20,9 +20,11 @@ class Refresher {
  public:
   using Done = std::function<void(std::string, std::exception_ptr)>;
   struct Options {
-    /// Reads the store again. Returns what has changed, as JSON. Throws.
-    std::function<std::string()> refresh;
-    /// Called every second after a refresh, until it returns false: has older generations dropped.
+    /// Reads the store again; with `force` its data, too, where nothing seems to have changed.
+    /// Returns what has changed, as JSON. Throws.
+    std::function<std::string(bool force)> refresh;
+    /// Called at first, every second after a refresh until it returns false, and when asked for:
+    /// has older generations dropped.
     std::function<bool()> sweep;
     std::chrono::duration<double> every{0};  // 0: when asked only
   };
@@ -38,7 +40,9 @@ class Refresher {
   void begin(Options options);
   /// `done` is called once, from any thread, possibly before this returns. Those that ask while the
   /// store is being read wait for the next reading, which they share.
-  void ask(Done done);
+  void ask(bool force, Done done);
+  /// Has `sweep` called, without waiting for it.
+  void sweep_soon();
   /// Those that wait get Error{interrupted}. False when a reading does not end within `seconds`:
   /// its thread lives on, and uses what the options use.
   bool stop(double seconds);
@@ -48,8 +52,9 @@ class Refresher {
     std::mutex mutex;  // guards what follows; not held while calling out
     std::condition_variable changed;
     std::vector<Done> waiting;
+    bool forced = false;             // by one of those that wait
     std::optional<Options> options;  // set once, and constant then
-    bool stopping = false, ended = false;
+    bool stopping = false, ended = false, sweep_asked = false;
   };
   static void run(State& state, Log& log);
   static void work(State& state, const Options& options, Log& log);

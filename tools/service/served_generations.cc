@@ -13,7 +13,7 @@ ServedGenerations::ServedGenerations(std::shared_ptr<Generation> first, Environm
   leaving_.add(newest_);
 }
 
-std::string ServedGenerations::refresh() {
+std::string ServedGenerations::refresh(bool force) {
   const std::string fixed = fixed_version(with_.options.store);
   if (!fixed.empty()) return describe_changes(*newest_, nullptr, fixed);
   sweep();
@@ -21,7 +21,8 @@ std::string ServedGenerations::refresh() {
     throw Error(
         ErrorCode::not_supported,
         fmt::format("readers still use {} earlier states of the store; close them", older_.size()));
-  const auto next = read_again(*newest_, with_.options, with_.engine, with_.log, with_.check);
+  const auto next =
+      read_again(*newest_, with_.options, with_.engine, with_.log, with_.check, force);
   if (next == nullptr) return describe_changes(*newest_, nullptr);
   with_.handoff.set_views(next->views, next);
   const std::string changes = describe_changes(*newest_, next.get());

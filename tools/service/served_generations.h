@@ -26,9 +26,10 @@ class ServedGenerations {
   /// What `environment` refers to outlives it.
   ServedGenerations(std::shared_ptr<Generation> first, Environment environment);
 
-  /// Reads the store again; readers that connect from now on see the new state. Returns what has
-  /// changed, as JSON. Throws, and then nothing has changed. In one thread, as sweep().
-  std::string refresh();
+  /// Reads the store again; readers that connect from now on see the new state. With `force` there
+  /// is a new one also where nothing seems to have changed. Returns what has changed, as JSON.
+  /// Throws, and then nothing has changed. In one thread, as sweep().
+  std::string refresh(bool force = false);
   /// Drops older generations that no reader uses. False when none is left.
   bool sweep();
   /// In the thread of refresh().

@@ -72,35 +72,35 @@ TEST(FileSystem, ListsTheLayoutOfTheManual) {
 /// back, and every file has as many bytes as its size says.
 TEST(FileSystem, SizesNamesAndNumbersAgreeEverywhere) {
   Mounted mounted(weather(), {kAll, kTwo});
-  std::set<Ino> seen;
+  std::set<FileNumber> seen;
   int files = 0;
-  auto walk = [&](auto&& self, Ino directory, const std::string& path) -> void {
+  auto walk = [&](auto&& self, FileNumber directory, const std::string& path) -> void {
     for (const Listed& entry : mounted.list(directory)) {
       SCOPED_TRACE(path + "/" + entry.name);
-      EXPECT_TRUE(seen.insert(entry.ino).second) << "number used twice";
+      EXPECT_TRUE(seen.insert(entry.number).second) << "number used twice";
       const auto found = mounted.files().lookup(directory, entry.name);
       ASSERT_TRUE(found);
-      EXPECT_EQ(found->ino, entry.ino);
+      EXPECT_EQ(found->number, entry.number);
       EXPECT_EQ(found->directory, entry.directory);
-      EXPECT_EQ(mounted.files().parent(entry.ino), directory);
-      const auto attributes = mounted.files().attributes(entry.ino);
+      EXPECT_EQ(mounted.files().parent(entry.number), directory);
+      const auto attributes = mounted.files().attributes(entry.number);
       ASSERT_TRUE(attributes);
       EXPECT_EQ(attributes->block_size,
                 entry.name == "values.npy" ? Attributes::kLargeBlock : Attributes::kSmallBlock);
       EXPECT_EQ(attributes->size, found->size);
       if (entry.directory) {
-        self(self, entry.ino, path + "/" + entry.name);
+        self(self, entry.number, path + "/" + entry.name);
       } else {
-        EXPECT_EQ(mounted.read(entry.ino).size(), found->size);
+        EXPECT_EQ(mounted.read(entry.number).size(), found->size);
         ++files;
       }
     }
   };
   walk(walk, kRootIno, "");
-  walk(walk, mounted.find("views/all/rank-1-of-2").value().ino, "rank-1-of-2");
-  walk(walk, mounted.find("views/two/epoch-0777").value().ino, "epoch-0777");
+  walk(walk, mounted.find("views/all/rank-1-of-2").value().number, "rank-1-of-2");
+  walk(walk, mounted.find("views/two/epoch-0777").value().number, "epoch-0777");
   EXPECT_GT(files, 80);
-  EXPECT_FALSE(seen.contains(mounted.find(".batchfs").value().ino));
+  EXPECT_FALSE(seen.contains(mounted.find(".batchfs").value().number));
 }
 
 TEST(FileSystem, NamesAreExact) {
@@ -180,17 +180,17 @@ TEST(FileSystem, NumbersOfNothingAreNothing) {
   Mounted mounted(weather(), {kAll, kTwo});
   std::mt19937_64 random(1);
   for (int i = 0; i < 200000; ++i) {
-    const Ino ino = i < 1000 ? static_cast<Ino>(i) : random() >> (random() % 64);
-    const auto attributes = mounted.files().attributes(ino);
+    const FileNumber number = i < 1000 ? static_cast<FileNumber>(i) : random() >> (random() % 64);
+    const auto attributes = mounted.files().attributes(number);
     if (!attributes) {
-      EXPECT_FALSE(mounted.files().lookup(ino, "x"));
-      EXPECT_FALSE(mounted.files().parent(ino));
-      mounted.files().list(ino, 0, [](auto&&...) { return ADD_FAILURE(), false; });
+      EXPECT_FALSE(mounted.files().lookup(number, "x"));
+      EXPECT_FALSE(mounted.files().parent(number));
+      mounted.files().list(number, 0, [](auto&&...) { return ADD_FAILURE(), false; });
       continue;
     }
-    EXPECT_EQ(attributes->ino, ino);
+    EXPECT_EQ(attributes->number, number);
     // Up to the root in a few steps.
-    Ino at = ino;
+    FileNumber at = number;
     for (int step = 0; step < 12 && at != kRootIno; ++step) at = mounted.files().parent(at).value();
     EXPECT_EQ(at, kRootIno);
   }
@@ -232,7 +232,7 @@ TEST(FileSystem, DataOfEveryNpyBeginsOnAPage) {
 
 TEST(FileSystem, BatchesAreMemoryFilesAndTextsAreNot) {
   Mounted mounted(weather(), {kAll});
-  auto open = [&](const char* path) { return mounted.open(mounted.find(path).value().ino); };
+  auto open = [&](const char* path) { return mounted.open(mounted.find(path).value().number); };
   EXPECT_NE(open("views/all/epoch-0000/batch-000000.npy")->memory_file(), nullptr);
   EXPECT_NE(open("arrays/t/chunks/0.0.0.npy")->memory_file(), nullptr);
   EXPECT_EQ(open("arrays/t/values.npy")->memory_file(), nullptr);

@@ -6,13 +6,14 @@
 #include <gtest/gtest.h>
 
 #include "fs/file_system.h"
+#include "fs/generations/generations.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
 
 struct Listed {
   std::string name;
-  Ino ino;
+  FileNumber number;
   bool directory;
   std::uint64_t next;
 };
@@ -26,21 +27,33 @@ class Mounted {
     for (const std::string& view : views)
       parsed.push_back(View::parse(dataset, view, "v", "view.json"));
     engine_ = std::make_unique<Engine>(Engine::Options{.threads = 2, .memory = 256 << 20}, log_);
-    files_ = std::make_unique<FileSystem>(
+    files_ = std::make_shared<FileSystem>(
         FileSystem::Options{"memory://store", {{"memory", "256M"}}}, data.store, hierarchy, dataset,
         std::move(parsed), *engine_, log_);
+    served_ = std::make_unique<Generations>(Generations::Reading{files_}, known_);
   }
 
   FileSystem& files() { return *files_; }
+  /// As the kernel sees them.
+  Files& served() { return *served_; }
+  Ino ino_of(const std::string& path) {
+    Ino at = kRootIno;
+    for (std::size_t begin = 0; begin < path.size();) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      at = served_->lookup(at, path.substr(begin, end - begin)).value().ino;
+      begin = end + 1;
+    }
+    return at;
+  }
   Engine& engine() { return *engine_; }
   Log& log() { return log_; }
 
   /// "arrays/t/values.npy" -> its attributes; nullopt for ENOENT.
-  std::optional<Attributes> find(const std::string& path) const {
-    std::optional<Attributes> at = files_->attributes(kRootIno);
+  std::optional<StateFiles::Found> find(const std::string& path) const {
+    std::optional<StateFiles::Found> at = files_->attributes(kRootIno);
     for (std::size_t begin = 0; begin < path.size();) {
       const std::size_t end = std::min(path.find('/', begin), path.size());
-      at = files_->lookup(at->ino, path.substr(begin, end - begin));
+      at = files_->lookup(at->number, path.substr(begin, end - begin));
       if (!at) return at;
       begin = end + 1;
     }
@@ -48,32 +61,33 @@ class Mounted {
   }
 
   /// The entries of a directory, `page` at a time as the kernel asks for them.
-  std::vector<Listed> list(Ino directory, std::size_t page = SIZE_MAX) const {
+  std::vector<Listed> list(FileNumber directory, std::size_t page = SIZE_MAX) const {
     std::vector<Listed> all;
     std::uint64_t offset = 0;
     for (std::size_t got = page; got == page;) {
       got = 0;
-      files_->list(directory, offset,
-                   [&](const std::string& name, Ino ino, bool is_directory, std::uint64_t next) {
-                     if (got == page) return false;
-                     all.push_back({name, ino, is_directory, next});
-                     offset = next;
-                     ++got;
-                     return true;
-                   });
+      files_->list(
+          directory, offset,
+          [&](const std::string& name, FileNumber number, bool is_directory, std::uint64_t next) {
+            if (got == page) return false;
+            all.push_back({name, number, is_directory, next});
+            offset = next;
+            ++got;
+            return true;
+          });
     }
     return all;
   }
   std::vector<std::string> names(const std::string& path) const {
     std::vector<std::string> names;
-    for (const Listed& entry : list(find(path).value().ino)) names.push_back(entry.name);
+    for (const Listed& entry : list(find(path).value().number)) names.push_back(entry.name);
     return names;
   }
 
   /// Opens a file, waiting for it. Throws what it fails with.
-  std::shared_ptr<OpenFile> open(Ino ino) const {
+  std::shared_ptr<OpenFile> open(FileNumber number) const {
     std::promise<std::shared_ptr<OpenFile>> promise;
-    files_->open(ino, [&](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
+    files_->open(number, [&](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
       if (error)
         promise.set_exception(error);
       else
@@ -100,8 +114,8 @@ class Mounted {
   }
 
   /// All bytes, in pieces of an awkward size.
-  std::string read(Ino ino, std::uint64_t piece = 100'003) const {
-    const auto file = open(ino);
+  std::string read(FileNumber number, std::uint64_t piece = 100'003) const {
+    const auto file = open(number);
     std::string all;
     for (;;) {
       const std::string bytes = read(*file, all.size(), piece);
@@ -109,12 +123,14 @@ class Mounted {
       all += bytes;
     }
   }
-  std::string read(const std::string& path) const { return read(find(path).value().ino); }
+  std::string read(const std::string& path) const { return read(find(path).value().number); }
 
  private:
   Log log_;
   std::unique_ptr<Engine> engine_;
-  std::unique_ptr<FileSystem> files_;
+  std::shared_ptr<FileSystem> files_;
+  KnownInodes known_;
+  std::unique_ptr<Generations> served_;
 };
 
 /// The parts of an .npy file, read by the rules of numpy.lib.format alone.

@@ -65,7 +65,7 @@ struct ValuesFileTest : testing::Test {
 
 TEST_F(ValuesFileTest, AnyPartIsTheSamePartOfTheWhole) {
   Mounted mounted(data);
-  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
+  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->number);
   ASSERT_EQ(mounted.find("arrays/v/values.npy")->size, expected.size());
   for (std::uint64_t offset : {0, 1, 100, 4000, 4093, 4095, 4096, 4097, 4098, 4100, 4099 + 16 * 28,
                                5000, 5490, 5495, 5496, 6000})
@@ -81,12 +81,12 @@ TEST_F(ValuesFileTest, AnyPartIsTheSamePartOfTheWhole) {
 TEST_F(ValuesFileTest, IsReadInOrderInPiecesOfAnySize) {
   Mounted mounted(data);
   for (std::uint64_t piece : {1, 3, 1000, 4096, 131072})
-    EXPECT_EQ(mounted.read(mounted.find("arrays/v/values.npy")->ino, piece), expected) << piece;
+    EXPECT_EQ(mounted.read(mounted.find("arrays/v/values.npy")->number, piece), expected) << piece;
 }
 
 TEST_F(ValuesFileTest, ManyReadersAtOnce) {
   Mounted mounted(data);
-  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
+  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->number);
   std::vector<std::future<bool>> readers;
   for (std::uint64_t r = 0; r < 8; ++r)
     readers.push_back(std::async(std::launch::async, [&, r] {
@@ -110,9 +110,9 @@ TEST(ValuesFile, IsTheSameFromCachedChunks) {
   std::fill_n(raw.begin() + 7 * 312, 312, '\0');
   Mounted mounted(data);
   const std::string whole = npy_header(data.hierarchy.arrays.at("s").type, {40, 6}) + raw;
-  const Ino ino = mounted.find("arrays/s/values.npy")->ino;
-  EXPECT_EQ(mounted.read(ino, 1 << 20), whole);
-  const auto file = mounted.open(ino);
+  const FileNumber number = mounted.find("arrays/s/values.npy")->number;
+  EXPECT_EQ(mounted.read(number, 1 << 20), whole);
+  const auto file = mounted.open(number);
   const std::uint64_t hits = mounted.engine().counters().chunk_cache_hits;
   for (std::uint64_t offset : {0, 4000, 4096, 4097, 4400, 5000, 6300, 7000})
     for (std::uint64_t size : {1, 12, 13, 14, 312, 700, 100000})
@@ -131,7 +131,7 @@ TEST(ValuesFile, RequestsOfOneReadMayComeInAnyOrder) {
   MemoryData data;
   data.declare("v", "|u1", {"x"}, {24 * kChunk}, {kChunk});
   Mounted mounted(data);
-  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
+  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->number);
   Mounted::read(*file, 0, 4096);
   Mounted::read(*file, 4096 + kChunk, kChunk);
   Mounted::read(*file, 4096, kChunk);
@@ -143,7 +143,7 @@ TEST(ValuesFile, AReadFarAwayHasNothingDecodedAhead) {
   MemoryData data;
   data.declare("v", "|u1", {"x"}, {24 * kChunk}, {kChunk});
   Mounted mounted(data);
-  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
+  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->number);
   for (const std::uint64_t chunk : {3, 17, 9}) Mounted::read(*file, 4096 + chunk * kChunk, 1000);
   EXPECT_EQ(mounted.engine().counters().chunks_decoded, 3u);
 }
@@ -162,7 +162,7 @@ TEST(ValuesFile, AChunkForEachProcessorIsDecodedAhead) {
                        {"fill_value", 0}};
   data.hierarchy.arrays["v"] = parse_array_v2("v", zarray, {{"_ARRAY_DIMENSIONS", {"x"}}}, "v");
   Mounted mounted(data);
-  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
+  const auto file = mounted.open(mounted.find("arrays/v/values.npy")->number);
   for (const std::uint64_t offset : {0, 4096, 8192}) Mounted::read(*file, offset, 4096);
   EXPECT_TRUE(are_decoded(mounted, 3)) << "the one that is read, and two";
 }
@@ -176,7 +176,7 @@ TEST(ValuesFile, OfElementsOfAnySize) {
   Mounted mounted(data);
   const std::string whole = npy_header(data.hierarchy.arrays.at("s").type, {5}) + raw;
   for (std::uint64_t piece : {1, 5, 13, 14, 4100})
-    EXPECT_EQ(mounted.read(mounted.find("arrays/s/values.npy")->ino, piece), whole);
+    EXPECT_EQ(mounted.read(mounted.find("arrays/s/values.npy")->number, piece), whole);
 }
 
 TEST(ValuesFile, OfHugeArraysReadsOnlyWhatIsAskedFor) {
@@ -186,7 +186,7 @@ TEST(ValuesFile, OfHugeArraysReadsOnlyWhatIsAskedFor) {
   Mounted mounted(data);
   const auto found = mounted.find("arrays/v/values.npy");
   EXPECT_EQ(found->size, 4096 + 8 * static_cast<std::uint64_t>(n));
-  const auto file = mounted.open(found->ino);
+  const auto file = mounted.open(found->number);
   EXPECT_EQ(
       numbers<double>(Mounted::read(*file, 4096 + 8 * static_cast<std::uint64_t>(n - 3), 100)),
       (std::vector<double>{2.5, 2.5, 2.5}));

@@ -43,20 +43,21 @@ class OpensTest : public testing::Test {
   }
   Ino find(const std::string& path) {
     Ino at = kRootIno;
-    for (const std::string& name : split(path, '/')) at = files_.lookup(at, name).value().ino;
+    for (const std::string& name : split(path, '/')) at = served_.lookup(at, name).value().ino;
     return at;
   }
 
   FakeData data_{8, 4, 6};
   Log log_;
   Engine engine_{{.threads = 2, .memory = 64 << 20, .prefetch = false}, log_};
-  FileSystem files_{{.store_url = "fake"},
-                    data_.store,
-                    std::make_shared<const Hierarchy>(data_.hierarchy),
-                    data_.dataset,
-                    {data_.view(R"({"name": "v", "window": {"time": 1}, "batch": 4})")},
-                    engine_,
-                    log_};
+  KnownInodes known_;
+  Generations served_{
+      {std::make_shared<FileSystem>(
+          FileSystem::Options{.store_url = "fake"}, data_.store,
+          std::make_shared<const Hierarchy>(data_.hierarchy), data_.dataset,
+          std::vector{data_.view(R"({"name": "v", "window": {"time": 1}, "batch": 4})")}, engine_,
+          log_)},
+      known_};
   std::atomic<bool> out_of_memory_ = false;
   OpenTable table_{nullptr,
                    {[this](int) {
@@ -65,7 +66,7 @@ class OpensTest : public testing::Test {
                     },
                     [](std::int32_t) {}},
                    log_};
-  Opens opens_{files_, table_};
+  Opens opens_{served_, table_};
 };
 
 TEST_F(OpensTest, GiveHandles) {
@@ -82,7 +83,7 @@ TEST_F(OpensTest, GiveHandles) {
 
 TEST_F(OpensTest, WhatCannotBeOpened) {
   EXPECT_EQ(open(find("views")).error, ENOENT);
-  EXPECT_EQ(open(Ino{1} << 62).error, ENOENT);
+  EXPECT_EQ(open(Ino{1} << 62).error, ESTALE);
   data_.store->failing = 2;
   EXPECT_EQ(open(find("views/v/epoch-0000/batch-000002.npy")).error, EIO);
 }
@@ -96,11 +97,11 @@ TEST_F(OpensTest, ForWantOfMemoryAnOpenEndsWithAnError) {
 
 TEST_F(OpensTest, AnAnswerThatThrowsIsNotGivenAgain) {
   int answers = 0;
-  EXPECT_THROW(files_.open(find("store.json"),
-                           [&answers](const auto&, const auto&) {
-                             ++answers;
-                             throw std::bad_alloc();
-                           }),
+  EXPECT_THROW(served_.open(find("store.json"),
+                            [&answers](const auto&, const auto&) {
+                              ++answers;
+                              throw std::bad_alloc();
+                            }),
                std::bad_alloc);
   EXPECT_EQ(answers, 1);
 }

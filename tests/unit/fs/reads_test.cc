@@ -52,14 +52,14 @@ class ReadsTest : public testing::Test {
       into(answer)(bytes, error);
       done.set_value();
     });
-    reads_.start(token, handle, mounted_.find(path).value().ino, offset, size);
+    reads_.start(token, handle, mounted_.ino_of(path), offset, size);
     EXPECT_EQ(done.get_future().wait_for(20s), std::future_status::ready);
     return answer;
   }
 
   Mounted mounted_{MemoryData().add("a", "<i2", {"x"}, {3}, std::vector<std::int16_t>{1, 2, 3})};
   OpenTable table_{nullptr, {}, mounted_.log()};
-  Reads reads_{mounted_.files(), table_};
+  Reads reads_{mounted_.served(), table_};
   const std::shared_ptr<HeldFile> file_ = std::make_shared<HeldFile>();
   const std::uint64_t handle_ = table_.open(1000, file_, false).handle;
   Answered answer_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "fs/generations/known_inodes.h"
 
 namespace batchfs {
 namespace session_state_test {
@@ -100,18 +101,31 @@ TEST_F(SessionStateTest, TheStoreWasReadAgain) {
     EXPECT_EQ(first.reading_time(), first.mount_time());
     first.identify("these views");
     EXPECT_FALSE(first.was_identified_again());
-    EXPECT_EQ(first.tag(), 0u);
+    EXPECT_EQ(first.reading(), kFirstReading);
     EXPECT_EQ(first.reading_time(), first.mount_time());
-    first.identify_again("longer views", 4, 12345);
-    first.identify_again("the longest views", 5, 23456);
+    EXPECT_EQ(first.identify_again("longer views", 12345), 2u);
+    EXPECT_EQ(first.identify_again("the longest views", 23456), 3u);
   }
   SessionState next(fd);
   EXPECT_TRUE(next.was_identified_again());
   EXPECT_EQ(next.identity(), "the longest views");
-  EXPECT_EQ(next.tag(), 5u);
+  EXPECT_EQ(next.reading(), 3u);
   EXPECT_EQ(next.reading_time(), 23456);
   EXPECT_NO_THROW(next.identify("the longest views"));
   EXPECT_THROW(next.identify("these views"), Error);
+}
+
+TEST_F(SessionStateTest, TheNextDaemonKnowsTheKernelsInodes) {
+  Ino given = 0;
+  {
+    const auto inodes = SessionState::inodes(fd);
+    EXPECT_FALSE(inodes->has_given());
+    given = inodes->refer({kFirstReading, 77});
+  }
+  const auto inodes = SessionState::inodes(fd);
+  EXPECT_TRUE(inodes->has_given());
+  ASSERT_TRUE(inodes->find(given));
+  EXPECT_EQ(inodes->find(given)->number, FileNumber{77});
 }
 
 TEST_F(SessionStateTest, AnIdentityOfManyStoresIsKeptWhole) {
@@ -121,7 +135,7 @@ TEST_F(SessionStateTest, AnIdentityOfManyStoresIsKeptWhole) {
   EXPECT_EQ(SessionState(fd).identity(), identity);
   EXPECT_THROW(SessionState(fd).identify(identity + "0"), Error);
   SessionState next(fd);
-  EXPECT_THROW(next.identify_again(std::string(20'000, 'x'), 1, 1), Error);
+  EXPECT_THROW(next.identify_again(std::string(20'000, 'x'), 1), Error);
   EXPECT_EQ(next.identity(), identity);
 }
 

@@ -30,8 +30,8 @@ std::vector<Entry> parse(const std::string& page) {
 TEST(DirectoryPage, HoldsWhatFits) {
   MemoryData data;
   data.declare("t", "<i4", {"x"}, {10}, {2});
-  const Mounted mounted(data);
-  Files& files = const_cast<Mounted&>(mounted).files();
+  Mounted mounted(data);
+  const Files& files = mounted.served();
   const auto all = parse(directory_page(files, kRootIno, 4096, 0));
   ASSERT_EQ(all.size(), 6u);
   EXPECT_EQ(all[0].name, ".");

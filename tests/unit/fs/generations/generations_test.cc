@@ -1,5 +1,7 @@
 #include "fs/generations/generations.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
@@ -7,34 +9,37 @@
 namespace batchfs {
 namespace generations_test {
 
-constexpr Ino kFolder = 20, kFile = 21;
+constexpr FileNumber kControl = 2, kFolder = 20, kFile = 21, kLink = 22;
 
 /// A file system of the folder "d" and its file "f", whose size says which one it is.
-class FakeFiles : public Files {
+class FakeFiles : public StateFiles {
  public:
   explicit FakeFiles(std::uint64_t size) : size_(size) {}
 
-  std::optional<Attributes> lookup(Ino parent, std::string_view name) override {
+  std::optional<Found> lookup(FileNumber parent, std::string_view name) const override {
     if (parent == kRootIno && name == ".batchfs") return attributes(2);
     if (parent == kRootIno && name == "d") return attributes(kFolder);
     if (parent == kFolder && name == "f") return attributes(kFile);
+    if (parent == kControl && name == "link") return attributes(kLink);
     return std::nullopt;
   }
-  std::optional<Attributes> attributes(Ino ino) const override {
-    Attributes result;
-    result.ino = ino;
-    result.size = size_;
-    return result;
+  std::optional<Found> attributes(FileNumber number) const override {
+    return Found{{.directory = is_directory(number), .size = size_}, number};
   }
-  void list(Ino directory, std::uint64_t offset, const Visit& visit) const override {
+  bool is_directory(FileNumber number) const override { return number < kFile; }
+  void list(FileNumber directory, std::uint64_t offset, const Visit& visit) const override {
     if (offset > 0) return;
     if (directory == kRootIno) visit("d", kFolder, true, 1);
     if (directory == kFolder) visit("f", kFile, false, 1);
   }
-  std::optional<Ino> parent(Ino ino) const override { return ino == kFile ? kFolder : kRootIno; }
-  std::string path(Ino ino) const override { return ino == kFile ? "d/f" : "d"; }
-  std::optional<std::string> link_target(Ino) const override { return std::nullopt; }
-  WaiterId open(Ino, OpenDone done) override {
+  std::optional<FileNumber> parent(FileNumber number) const override {
+    return number == kFile ? kFolder : number == kLink ? kControl : FileNumber{kRootIno};
+  }
+  std::string path(FileNumber number) const override {
+    return number == kFile ? "d/f" : number == kLink ? ".batchfs/link" : "d";
+  }
+  std::optional<std::string> link_target(FileNumber) const override { return std::nullopt; }
+  WaiterId open(FileNumber, Files::OpenDone done) override {
     waiting = std::move(done);
     return 7;
   }
@@ -43,7 +48,7 @@ class FakeFiles : public Files {
   void set_passthrough(bool on) override { passthrough = on; }
   std::uint64_t total_bytes() const override { return size_; }
 
-  OpenDone waiting;
+  Files::OpenDone waiting;
   bool passthrough = false;
 
  private:
@@ -53,36 +58,46 @@ class FakeFiles : public Files {
 class GenerationsTest : public testing::Test {
  protected:
   void grow() {
-    const unsigned tag = generations_.free_tag();
-    generations_.add(std::make_shared<FakeFiles>(++last_), tag);
+    generations_.check_room();
+    ++last_;
+    generations_.add({std::make_shared<FakeFiles>(last_), last_, last_ * 1000});
   }
   Ino look_up(Ino parent, const char* name) {
     return generations_.lookup(parent, name).value().ino;
   }
-  std::vector<std::string> outdated() {
-    std::vector<std::string> names;
-    for (const Generations::Name& each : generations_.take_outdated_names())
-      names.push_back(std::to_string(untagged(each.parent)) + "/" + each.name);
+  std::vector<std::pair<Ino, std::string>> outdated() {
+    std::vector<std::pair<Ino, std::string>> names;
+    generations_.give_up_names(
+        [&](Ino parent, const std::string& name) { names.emplace_back(parent, name); });
     return names;
   }
+  using Names = std::vector<std::pair<Ino, std::string>>;
 
-  std::uint64_t last_ = 1;
+  std::uint32_t last_ = 1;
   std::shared_ptr<FakeFiles> first_ = std::make_shared<FakeFiles>(1);
-  std::weak_ptr<Files> watched_ = first_;
-  Generations generations_{std::exchange(first_, nullptr), 3, false};
+  std::weak_ptr<StateFiles> watched_ = first_;
+  KnownInodes known_;
+  int crowded_ = 0;
+  Generations generations_{
+      {std::exchange(first_, nullptr), 1, 1000}, known_, 4, [this] { ++crowded_; }};
 };
 
 TEST_F(GenerationsTest, LookupsFromTheRootSeeTheNewest) {
   const Ino before = look_up(look_up(kRootIno, "d"), "f");
-  EXPECT_EQ(tag_of(before), 3u);
   grow();
   const Ino after = look_up(look_up(kRootIno, "d"), "f");
   EXPECT_NE(before, after);
   EXPECT_EQ(generations_.attributes(before).value().size, 1u);
   EXPECT_EQ(generations_.attributes(after).value().size, 2u);
   EXPECT_EQ(generations_.attributes(after).value().ino, after);
-  EXPECT_EQ(tag_of(generations_.parent(after).value()), tag_of(after));
-  EXPECT_EQ(generations_.parent(generations_.parent(after).value()), kRootIno);
+  EXPECT_EQ(generations_.attributes(before).value().time, 1000);
+  EXPECT_EQ(generations_.lookup(kRootIno, "d").value().time, 2000);
+  EXPECT_EQ(generations_.attributes(after).value().time, 2000);
+  EXPECT_EQ(generations_.attributes(before).value().shown, 21u);
+  EXPECT_NE(generations_.attributes(after).value().shown, 21u);
+  EXPECT_EQ(generations_.parent_shown(after),
+            generations_.attributes(look_up(kRootIno, "d")).value().shown);
+  EXPECT_EQ(generations_.path(after), "d/f");
   EXPECT_EQ(generations_.total_bytes(), 2u);
 }
 
@@ -93,12 +108,12 @@ TEST_F(GenerationsTest, AnOlderDirectoryStaysWithItsGeneration) {
   const auto found = generations_.lookup(folder, "f").value();
   EXPECT_EQ(found.size, 1u);
   EXPECT_TRUE(found.outdated);
-  std::vector<Ino> listed;
-  generations_.list(folder, 0, [&](const std::string&, Ino ino, bool, std::uint64_t) {
-    listed.push_back(ino);
+  std::vector<std::uint64_t> listed;
+  generations_.list(folder, 0, [&](const Files::Entry& entry) {
+    listed.push_back(entry.shown);
     return true;
   });
-  EXPECT_EQ(listed, std::vector{found.ino});
+  EXPECT_EQ(listed, std::vector{found.shown});
 }
 
 TEST_F(GenerationsTest, ControlFilesHaveOneNumber) {
@@ -106,6 +121,8 @@ TEST_F(GenerationsTest, ControlFilesHaveOneNumber) {
   grow();
   EXPECT_EQ(look_up(kRootIno, ".batchfs"), before);
   EXPECT_EQ(generations_.attributes(before).value().size, 2u);
+  EXPECT_EQ(generations_.attributes(before).value().time, 0);
+  EXPECT_EQ(generations_.attributes(before).value().shown, before);
 }
 
 TEST_F(GenerationsTest, OneThatNobodyUsesIsDropped) {
@@ -133,7 +150,7 @@ TEST_F(GenerationsTest, TheKernelsReferencesKeepIt) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::stale);
   }
-  EXPECT_EQ(generations_.parent(folder), std::nullopt);
+  EXPECT_EQ(generations_.parent_shown(folder), std::nullopt);
   EXPECT_EQ(generations_.path(folder), "");
   std::exception_ptr failed;
   EXPECT_EQ(generations_.open(folder, [&](auto, std::exception_ptr error) { failed = error; }), 0u);
@@ -141,12 +158,12 @@ TEST_F(GenerationsTest, TheKernelsReferencesKeepIt) {
 }
 
 TEST_F(GenerationsTest, AnOpenThatWaitsKeepsIt) {
-  const Ino file = look_up(look_up(kRootIno, "d"), "f");
+  const Ino folder = look_up(kRootIno, "d"), file = look_up(folder, "f");
   auto* files = static_cast<FakeFiles*>(watched_.lock().get());
   EXPECT_EQ(generations_.open(file, [](auto, auto) {}), 7u);
   grow();
   generations_.forget(file, 1);
-  generations_.forget(generations_.parent(file).value(), 1);
+  generations_.forget(folder, 1);
   EXPECT_EQ(generations_.drop_unused(), 1u);
   std::exchange(files->waiting, nullptr)(nullptr, nullptr);
   EXPECT_EQ(generations_.drop_unused(), 0u);
@@ -154,54 +171,92 @@ TEST_F(GenerationsTest, AnOpenThatWaitsKeepsIt) {
 
 TEST_F(GenerationsTest, NamesOfOlderOnesAreOutdatedUntilForgotten) {
   const Ino folder = look_up(kRootIno, "d"), file = look_up(folder, "f");
-  EXPECT_EQ(outdated(), std::vector<std::string>());
+  EXPECT_EQ(outdated(), Names());
   EXPECT_FALSE(generations_.lookup(folder, "absent"));  // the newest: the root's name is enough
   grow();
   EXPECT_FALSE(generations_.lookup(folder, "later"));
-  EXPECT_EQ(outdated(), (std::vector<std::string>{"1/d", "20/f", "20/later"}));
-  EXPECT_EQ(outdated(), (std::vector<std::string>{"1/d", "20/f"}));
+  EXPECT_EQ(outdated(), (Names{{kRootIno, "d"}, {folder, "later"}, {folder, "f"}}));
+  EXPECT_EQ(outdated(), (Names{{kRootIno, "d"}, {folder, "f"}}));
   generations_.forget(file, 1);
-  EXPECT_EQ(outdated(), std::vector<std::string>{"1/d"});
-  EXPECT_EQ(outdated(), std::vector<std::string>());  // the root's are of the newest by now
+  EXPECT_EQ(outdated(), (Names{{kRootIno, "d"}}));
+  EXPECT_EQ(outdated(), Names());  // the root's are of the newest by now
   grow();
-  EXPECT_EQ(outdated(), std::vector<std::string>{"1/d"});
+  EXPECT_EQ(outdated(), (Names{{kRootIno, "d"}}));
 }
 
-TEST_F(GenerationsTest, OneOfAnEarlierDaemonStays) {
-  const auto files = std::make_shared<FakeFiles>(9);
-  Generations generations(files, 5, true);
-  generations.add(std::make_shared<FakeFiles>(10), generations.free_tag());
-  EXPECT_EQ(generations.drop_unused(), 1u);
-  EXPECT_EQ(generations.attributes(tagged(kFile, 5)).value().size, 9u);
+TEST_F(GenerationsTest, AnOlderNameInACommonFolderIsGivenUp) {
+  const Ino control = look_up(kRootIno, ".batchfs");
+  look_up(control, "link");
+  grow();
+  EXPECT_EQ(outdated(), (Names{{kRootIno, "d"}, {control, "link"}}));
+}
+
+TEST_F(GenerationsTest, TheNextDaemonKnowsTheNewestAlone) {
+  const Ino older = look_up(kRootIno, "d");
+  grow();
+  const Ino newest = look_up(kRootIno, "d");
+  Generations next({std::make_shared<FakeFiles>(2), 2, 2000}, known_);
+  EXPECT_EQ(next.attributes(newest).value().size, 2u);
+  EXPECT_EQ(next.lookup(kRootIno, "d").value().ino, newest);
+  EXPECT_THROW(next.attributes(older), Error);
+  // Whether the daemon before had the kernel give up the root's names is not known.
+  Names names;
+  next.give_up_names(
+      [&](Ino parent, const std::string& name) { names.emplace_back(parent, name); });
+  EXPECT_EQ(names, (Names{{kRootIno, "d"}}));
+  // It goes as any other.
+  next.add({std::make_shared<FakeFiles>(3), 3, 3000});
+  EXPECT_EQ(next.drop_unused(), 1u);
+  next.forget(newest, 2);
+  EXPECT_EQ(next.drop_unused(), 0u);
 }
 
 TEST_F(GenerationsTest, ThereAreOnlySoMany) {
+  const Ino first = look_up(kRootIno, "d");
   for (std::size_t i = 1; i < Generations::kMaxGenerations; ++i) {
     look_up(kRootIno, "d");
     grow();
   }
   EXPECT_EQ(generations_.size(), Generations::kMaxGenerations);
-  EXPECT_THROW(generations_.free_tag(), Error);
-  generations_.forget(tagged(kFolder, 3), 1);
+  EXPECT_THROW(generations_.check_room(), Error);
+  generations_.forget(first, 2);
   generations_.drop_unused();
-  EXPECT_NO_THROW(generations_.free_tag());
+  EXPECT_NO_THROW(generations_.check_room());
 }
 
-TEST_F(GenerationsTest, TagsGoRoundAndAreNeverSharedByTwo) {
+TEST_F(GenerationsTest, ANumberIsNeverGivenAgain) {
+  std::set<Ino> seen;
   const Ino held = look_up(kRootIno, "d");
-  for (unsigned i = 0; i < 3 * kTags; ++i) {
+  seen.insert(held);
+  for (int i = 0; i < 100; ++i) {
     grow();
     generations_.drop_unused();
-    EXPECT_NE(tag_of(look_up(kRootIno, "d")), tag_of(held));
-    generations_.forget(look_up(kRootIno, "d"), 2);
+    const Ino folder = look_up(kRootIno, "d");
+    EXPECT_TRUE(seen.insert(folder).second);
+    generations_.forget(folder, 1);
     EXPECT_EQ(generations_.attributes(held).value().size, 1u);
+    EXPECT_THROW(generations_.attributes(folder), Error);
   }
+}
+
+TEST_F(GenerationsTest, FilesBeyondALimitAreGivenUp) {
+  const Ino folder = look_up(kRootIno, "d");
+  std::vector<Ino> others;
+  for (FileNumber number = 100; number < 104; ++number) others.push_back(known_.refer({1, number}));
+  EXPECT_EQ(crowded_, 0);
+  const Ino file = look_up(folder, "f");
+  EXPECT_EQ(crowded_, 1);
+  EXPECT_EQ(outdated(), (Names{{folder, "f"}}));  // the others are in the root
+  EXPECT_EQ(generations_.kernel_names(), 6u);
+  generations_.forget(file, 1);
+  for (const Ino other : others) generations_.forget(other, 1);
+  EXPECT_EQ(outdated(), Names());
 }
 
 TEST_F(GenerationsTest, PassthroughIsOfTheMount) {
   generations_.set_passthrough(true);
   const auto next = std::make_shared<FakeFiles>(5);
-  generations_.add(next, generations_.free_tag());
+  generations_.add({next, 2});
   EXPECT_TRUE(next->passthrough);
 }
 

@@ -386,7 +386,7 @@ TEST(HandoffServer, ReadersThatComeAfterARefreshGetTheNewViews) {
     watched = held;
     HandoffServer::Options options;
     options.held = held;
-    options.refresh = [&serving](Refreshed done) {
+    options.refresh = [&serving](bool, Refreshed done) {
       serving->server->set_views(
           {serving->data.view(
               R"({"window": {"time": 1}, "batch": 8, "order": {"shuffle": "none"}})")},
@@ -420,7 +420,7 @@ TEST(HandoffServer, ReadersThatComeAfterARefreshGetTheNewViews) {
 TEST(HandoffServer, AReaderCannotAskForBatchesAndARefresh) {
   HandoffServer::Options options;
   Refreshed waiting;
-  options.refresh = [&waiting](Refreshed done) { waiting = std::move(done); };
+  options.refresh = [&waiting](bool, Refreshed done) { waiting = std::move(done); };
   Served served({kView}, 64 << 20, std::move(options));
   const Header refresh{sizeof refresh, MessageType::refresh, kVersion};
   {
@@ -435,6 +435,23 @@ TEST(HandoffServer, AReaderCannotAskForBatchesAndARefresh) {
   reader.send_bytes(&refresh, sizeof refresh);
   EXPECT_THAT(reader.refused(), HasSubstr("no message of type"));
   waiting("", nullptr);  // nobody waits any more
+}
+
+TEST(HandoffServer, ARefreshSaysWhetherItIsForced) {
+  HandoffServer::Options options;
+  std::vector<bool> asked;
+  options.refresh = [&asked](bool force, Refreshed done) {
+    asked.push_back(force);
+    done("{}", nullptr);
+  };
+  Served served({kView}, 64 << 20, std::move(options));
+  for (const MessageType type : {MessageType::refresh, MessageType::force_refresh}) {
+    RawClient client(served.server->path());
+    const Header header{sizeof header, type, kVersion};
+    client.send_bytes(&header, sizeof header);
+    client.expect(MessageType::refreshed);
+  }
+  EXPECT_EQ(asked, (std::vector<bool>{false, true}));
 }
 
 TEST(HandoffServer, MayHaveNothingToReadAgain) {

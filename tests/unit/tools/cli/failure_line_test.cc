@@ -32,6 +32,13 @@ TEST_F(FailureLine, IsJsonForPrograms) {
   EXPECT_EQ(json.at("message"), "\"a\" \\xff\\x1b");
 }
 
+TEST_F(FailureLine, IsOfBoundedLength) {
+  for (const char* form : {"text", "json"}) {
+    ::setenv("BATCHFS_ERRORS", form, 1);
+    EXPECT_LT(failure_line("plan", "not_found", std::string(2'000'000, 'x')).size(), 2300u);
+  }
+}
+
 TEST_F(FailureLine, EveryCodeHasAName) {
   EXPECT_STREQ(name_of(ErrorCode::invalid_argument), "invalid_argument");
   EXPECT_STREQ(name_of(ErrorCode::internal), "internal");

@@ -37,6 +37,21 @@ TEST_F(ViewTextTest, AFilesNameSaysWhatItHolds) {
   EXPECT_THROW(read_view_text(folder / "no.yaml"), Error);
 }
 
+TEST_F(ViewTextTest, ALongOneIsRefusedBeforeItIsParsed) {
+  const std::string most = "{" + std::string((2 << 20) - 2, ' ') + "}";
+  EXPECT_EQ(read_view_text(write("most.json", most)).json, most);
+  EXPECT_EQ(read_view_text("-", StandardInput{most, folder}).json, most);
+  for (const std::string& name : {write("long.json", most + " "), write("long.yaml", most + " ")})
+    try {
+      read_view_text(name);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_THAT(error.what(), testing::HasSubstr("it has 2097153 bytes"));
+    }
+  EXPECT_THROW(read_view_text("-", StandardInput{most + " ", folder}), Error);
+}
+
 TEST_F(ViewTextTest, StandardInputIsReadBeforeAndByItsFirstCharacter) {
   const auto read = [&](const std::string& text) {
     return read_view_text("-", StandardInput{text, folder});

@@ -18,7 +18,7 @@ class MountedGenerationsTest : public testing::Test {
     first->resolve(store_.options(), engine_, log_);
     make_files(*first);
     state_.identify(first->identity());
-    generations_.emplace(std::move(first), 0, false, engine_);
+    generations_.emplace(std::move(first), state_.reading(), *inodes_, engine_);
   }
   ~MountedGenerationsTest() override { ::close(fd_); }
 
@@ -44,6 +44,7 @@ class MountedGenerationsTest : public testing::Test {
   const int fd_ = SessionState::create();
   SessionState state_{fd_};
   std::vector<std::string> forgotten_;
+  const std::unique_ptr<KnownInodes> inodes_ = SessionState::inodes(fd_);
   std::optional<MountedGenerations> generations_;
 };
 
@@ -55,7 +56,8 @@ TEST_F(MountedGenerationsTest, TheSessionsStateNamesTheNewest) {
   EXPECT_EQ(parse_json(generations_->refresh(environment()), "").at("changed"), true);
   EXPECT_NE(state_.identity(), before);
   EXPECT_TRUE(state_.was_identified_again());
-  EXPECT_EQ(state_.tag(), tag_of(files().lookup(kRootIno, "views").value().ino));
+  EXPECT_EQ(state_.reading(),
+            inodes_->find(files().lookup(kRootIno, "views").value().ino)->reading);
 }
 
 TEST_F(MountedGenerationsTest, TheKernelIsToldAndTheOlderOneGoes) {
@@ -67,6 +69,28 @@ TEST_F(MountedGenerationsTest, TheKernelIsToldAndTheOlderOneGoes) {
   files().forget(views, 1);
   EXPECT_TRUE(eventually([this] { return !generations_->sweep(environment()); }));
   EXPECT_THROW(files().attributes(views), Error);
+}
+
+TEST_F(MountedGenerationsTest, ARefreshMakesRoomWhereTheKernelForgetsWhenAsked) {
+  MountedGenerations::Environment with = environment();
+  std::vector<Ino> looked_up;
+  bool forgets = false;
+  with.forget_name = [&](Ino, const std::string& name) {
+    if (!forgets || name != "views") return;
+    for (const Ino ino : std::exchange(looked_up, {})) files().forget(ino, 1);
+  };
+  for (std::size_t turn = 1; turn < Generations::kMaxGenerations; ++turn) {
+    looked_up.push_back(files().lookup(kRootIno, "views").value().ino);
+    store_.grow_to(static_cast<int>(4 + turn));
+    generations_->refresh(with);
+  }
+  EXPECT_EQ(generations_->files().size(), Generations::kMaxGenerations);
+  store_.grow_to(40);
+  EXPECT_THROW(generations_->refresh(with), Error);
+  forgets = true;
+  files().lookup(kRootIno, "views");
+  EXPECT_NO_THROW(generations_->refresh(with));
+  EXPECT_EQ(generations_->files().size(), 2u);
 }
 
 TEST_F(MountedGenerationsTest, AFailureChangesNothing) {

@@ -15,7 +15,7 @@ class RefresherTest : public testing::Test {
  protected:
   std::string ask() {
     std::promise<std::string> answer;
-    refresher_.ask([&](std::string changes, std::exception_ptr error) {
+    refresher_.ask(false, [&](std::string changes, std::exception_ptr error) {
       if (error)
         answer.set_exception(error);
       else
@@ -24,7 +24,7 @@ class RefresherTest : public testing::Test {
     return answer.get_future().get();
   }
   void begin(double every = 0) {
-    refresher_.begin({.refresh = [this]() -> std::string {
+    refresher_.begin({.refresh = [this](bool) -> std::string {
                         ++refreshes_;
                         if (fails_) throw Error(ErrorCode::io, "no store");
                         return "changes";
@@ -73,16 +73,16 @@ TEST(Refresher, StoppingIsBounded) {
   std::atomic<bool> was_answered = false;
   Refresher refresher(log);
   refresher.begin({.refresh =
-                       [left, begun] {
+                       [left, begun](bool) {
                          begun->set_value();
                          left.wait();
                          return std::string();
                        },
                    .sweep = [] { return false; }});
   const auto ended = std::make_shared<std::promise<void>>();
-  refresher.ask([ended](auto, auto) { ended->set_value(); });
+  refresher.ask(false, [ended](auto, auto) { ended->set_value(); });
   begun->get_future().wait();
-  refresher.ask([&](std::string, std::exception_ptr error) {
+  refresher.ask(false, [&](std::string, std::exception_ptr error) {
     was_answered = error_of(error).code() == ErrorCode::interrupted;
   });
   EXPECT_FALSE(refresher.stop(0.05));

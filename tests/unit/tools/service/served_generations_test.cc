@@ -20,9 +20,9 @@ class ServedGenerationsTest : public testing::Test {
         handoff::HandoffServer::Options{.views = first->views,
                                         .deliveries = {&host_},
                                         .refresh =
-                                            [this](handoff::Refreshed done) {
+                                            [this](bool force, handoff::Refreshed done) {
                                               try {
-                                                done(generations_->refresh(), nullptr);
+                                                done(generations_->refresh(force), nullptr);
                                               } catch (...) {
                                                 done("", std::current_exception());
                                               }
@@ -70,6 +70,14 @@ TEST_F(ServedGenerationsTest, ReadersThatConnectLaterSeeTheNewSteps) {
   handoff::RawClient late(server_->path());
   EXPECT_EQ(batches(late), 5);
   EXPECT_TRUE(generations_->sweep());  // the early reader has the older one
+}
+
+TEST_F(ServedGenerationsTest, AForcedOneReadsWhatSeemsUnchanged) {
+  EXPECT_EQ(parse_json(generations_->refresh(), "").at("changed"), false);
+  const auto before = generations_->newest();
+  EXPECT_EQ(parse_json(generations_->refresh(true), "").at("changed"), true);
+  EXPECT_NE(generations_->newest(), before);
+  EXPECT_EQ(generations_->newest()->identity(), before->identity());
 }
 
 TEST_F(ServedGenerationsTest, OlderOnesGoWithTheirReaders) {
