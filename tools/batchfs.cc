@@ -240,7 +240,7 @@ namespace {
 /// not count. Large blocks are mappings of their own, and few arenas serve all threads: batchfs
 /// allocates little but large buffers while it runs.
 void bound_heap() {
-  constexpr int kMaxArenas = 4, kMapped = 4 << 20, kKeptFree = 4 << 20;
+  constexpr int kMaxArenas = 4, kMapped = 256 << 10, kKeptFree = 4 << 20;
   ::mallopt(M_ARENA_MAX, kMaxArenas);
   ::mallopt(M_MMAP_THRESHOLD, kMapped);
   ::mallopt(M_TRIM_THRESHOLD, kKeptFree);

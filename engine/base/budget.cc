@@ -6,10 +6,22 @@
 
 #include <sys/sysinfo.h>
 
+#include "engine/base/invariant.h"
+
 namespace batchfs {
+
+namespace {
+
+/// More was released than was reserved: the difference is past every real size.
+void check_used(std::uint64_t used) {
+  check_invariant(used < std::uint64_t{1} << 63, "no more memory is released than was reserved");
+}
+
+}  // namespace
 
 Budget::Reservation Budget::try_reserve(std::uint64_t bytes) {
   std::uint64_t used = used_->load(std::memory_order_relaxed);
+  check_used(used);
   const std::uint64_t limit = limit_ - std::min(limit_, outside());
   do {
     if (bytes > limit || used > limit - bytes) return {};
@@ -18,7 +30,7 @@ Budget::Reservation Budget::try_reserve(std::uint64_t bytes) {
 }
 
 Budget::Reservation Budget::reserve(std::uint64_t bytes) {
-  used_->fetch_add(bytes, std::memory_order_relaxed);
+  check_used(used_->fetch_add(bytes, std::memory_order_relaxed));
   return {used_, bytes};
 }
 

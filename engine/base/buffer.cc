@@ -4,29 +4,33 @@
 #include <bit>
 #include <chrono>
 #include <cstdlib>
-#include <deque>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <new>
-#include <vector>
 
 #include <sys/mman.h>
 
 #include "engine/base/buffer_pool.h"
+#include "engine/base/rounding.h"
+#include "engine/base/slabs.h"
 
 namespace batchfs {
 
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kPooled = kPoolsBuffers ? 256 << 10 : SIZE_MAX;  // from this size on
+/// From this size on; smaller ones come from malloc.
+constexpr std::size_t kPooled = kPoolsBuffers ? Slabs::kPage : SIZE_MAX;
 constexpr std::size_t kHugePage = 2 << 20;
 
 /// Sizes are rounded up to eighths of a power of two, so that similar chunks share free buffers.
 std::size_t size_class(std::size_t size) {
-  const std::size_t step = std::bit_floor(size) / 8;
-  return (size + step - 1) / step * step;
+  return round_up(size, std::max(std::bit_floor(size) / 8, Slabs::kPage));
 }
+
+/// Those up to Slabs::kMaxBlock are blocks of slabs, others mappings.
+bool is_block(std::size_t size) { return size <= Slabs::kMaxBlock; }
 
 /// A virtual machine may give memory that it has freed back to its host, some seconds later (free
 /// page reporting), huge pages only: using one again then means fetching it from
@@ -55,6 +59,13 @@ std::byte* map(std::size_t size, bool huge_pages) {
   return begin + front;
 }
 
+/// A free buffer: its own memory says so.
+struct FreeBuffer {
+  std::size_t size;
+  FreeBuffer *older, *newer;            // of all
+  FreeBuffer *same_older, *same_newer;  // of those of this size
+};
+
 /// An allocator's state is the process's, like malloc's own.
 class Pool {
   using Clock = std::chrono::steady_clock;
@@ -65,31 +76,26 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       // The newest first: its pages are the likeliest to be in the processor's caches.
-      for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
-        if (it->second != size) continue;
-        std::byte* data = it->first;
-        free_.erase(std::next(it).base());
-        kept_ -= size;
-        return data;
+      if (FreeBuffer* const free = newest_of_[size]; free != nullptr) {
+        unlink(free);
+        return reinterpret_cast<std::byte*>(free);
       }
+      if (is_block(size)) return slabs_.take(size);
     }
     return map(size, !host_takes_ || takes_back(size));
   }
 
-  void give(std::byte* data, std::size_t size) {
+  void give(std::byte* data, std::size_t size) noexcept {
     std::unique_lock lock(mutex_);
-    free_.emplace_back(data, size);
-    kept_ += size;
+    link(reinterpret_cast<FreeBuffer*>(data), size);
     drop_surplus(std::move(lock));
   }
 
-  void discard(std::byte* data, std::size_t size) {
-    if (host_takes_) {
-      const std::lock_guard lock(mutex_);
-      unmapped_ += size;
-      unmapped_at_ = Clock::now();
-    }
-    ::munmap(data, size);
+  void discard(std::byte* data, std::size_t size) noexcept {
+    std::unique_lock lock(mutex_);
+    note_unmapped(size);
+    lock.unlock();
+    unmap(data, size);
   }
 
   void keep(std::size_t bytes) {
@@ -99,19 +105,61 @@ class Pool {
   }
 
  private:
-  /// Unmaps the oldest ones beyond the limit, without the lock.
-  void drop_surplus(std::unique_lock<std::mutex> lock) {
-    std::vector<std::pair<std::byte*, std::size_t>> surplus;
-    for (; kept_ > most_; free_.pop_front()) {
-      kept_ -= free_.front().second;
-      surplus.push_back(free_.front());
-    }
-    if (host_takes_ && !surplus.empty()) {
-      for (const auto& [old, bytes] : surplus) unmapped_ += bytes;
-      unmapped_at_ = Clock::now();
+  /// Precondition: mutex_ is held. take() has made the entry of this size.
+  void link(FreeBuffer* free, std::size_t size) {
+    FreeBuffer*& of_size = newest_of_.find(size)->second;
+    *free = {size, newest_, nullptr, of_size, nullptr};
+    if (newest_ != nullptr) newest_->newer = free;
+    if (of_size != nullptr) of_size->same_newer = free;
+    if (oldest_ == nullptr) oldest_ = free;
+    newest_ = of_size = free;
+    kept_ += size;
+  }
+
+  /// Precondition: mutex_ is held.
+  void unlink(FreeBuffer* free) {
+    kept_ -= free->size;
+    (free->newer != nullptr ? free->newer->older : newest_) = free->older;
+    (free->older != nullptr ? free->older->newer : oldest_) = free->newer;
+    (free->same_newer != nullptr ? free->same_newer->same_older
+                                 : newest_of_.find(free->size)->second) = free->same_older;
+    if (free->same_older != nullptr) free->same_older->same_newer = free->same_newer;
+  }
+
+  /// Returns the oldest ones beyond the limit to the system, without the lock.
+  void drop_surplus(std::unique_lock<std::mutex> lock) noexcept {
+    FreeBuffer* surplus = nullptr;
+    while (kept_ > most_) {
+      FreeBuffer* const free = oldest_;
+      unlink(free);
+      note_unmapped(free->size);
+      free->older = surplus;
+      surplus = free;
     }
     lock.unlock();
-    for (const auto& [old, bytes] : surplus) ::munmap(old, bytes);
+    while (surplus != nullptr) {
+      FreeBuffer* const free = surplus;
+      surplus = free->older;
+      unmap(reinterpret_cast<std::byte*>(free), free->size);
+    }
+  }
+
+  /// Precondition: mutex_ is not held.
+  void unmap(std::byte* data, std::size_t size) noexcept {
+    if (!is_block(size)) {
+      ::munmap(data, size);
+      return;
+    }
+    Slabs::release(data, size);
+    const std::lock_guard lock(mutex_);
+    slabs_.give(data, size);
+  }
+
+  /// Precondition: mutex_ is held.
+  void note_unmapped(std::size_t size) {
+    if (!host_takes_ || is_block(size)) return;
+    unmapped_ += size;
+    unmapped_at_ = Clock::now();
   }
 
   /// Is this much of what was just unmapped still the machine's?
@@ -123,10 +171,11 @@ class Pool {
     return true;
   }
 
-  std::mutex mutex_;
-  /// The oldest first; at most most_ / kPooled of them.
-  std::deque<std::pair<std::byte*, std::size_t>> free_;
-  std::size_t kept_ = 0, most_ = kMinPooled;
+  std::mutex mutex_;  // guards the members below
+  Slabs slabs_;
+  std::map<std::size_t, FreeBuffer*> newest_of_;  // by size; null: none is free
+  FreeBuffer *oldest_ = nullptr, *newest_ = nullptr;
+  std::size_t kept_ = 0, most_ = kMinPooled;  // bytes of free buffers
   const bool host_takes_ = host_takes_huge_pages();
   std::size_t unmapped_ = 0;  // lately, and not mapped again
   Clock::time_point unmapped_at_;
@@ -140,6 +189,10 @@ Pool& pool() {
 }  // namespace
 
 void keep_pooled(std::size_t bytes) { pool().keep(bytes); }
+
+std::size_t buffer_memory(std::size_t size) {
+  return size < kPooled ? size : round_up(size, Slabs::kPage);
+}
 
 Buffer::Buffer(std::size_t size) : size_(size) {
   if (size == 0) return;

@@ -19,6 +19,9 @@ inline constexpr bool kPoolsBuffers = true;
 /// its memory budget; what it keeps beyond is part of that.
 inline constexpr std::size_t kMinPooled = 16 << 20;
 
+/// The memory that a Buffer of so many bytes takes, once all of them are written.
+std::size_t buffer_memory(std::size_t size);
+
 /// Sets how many bytes the whole process keeps: for programs, not for libraries. As many chunks as
 /// are on their way from a store at once should fit: each that does not fit costs the page faults
 /// and the clearing of fresh memory.

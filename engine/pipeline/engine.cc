@@ -33,6 +33,7 @@ Engine::Engine(Options options, Log& log)
       deliveries_(trace_, std::move(options.served)),
       cache_(counters_),
       look_ahead_(cache_, budget_.limit()),
+      kept_(cache_, budget_.limit()),
       executor_(default_threads(options.threads)),
       scheduler_(executor_, budget_, cache_, counters_, trace_, log),
       ticker_([this] { tick(); }),
@@ -69,6 +70,7 @@ BatchAssembler::Environment Engine::environment() {
           .executor = executor_,
           .prefetcher = prefetcher_,
           .look_ahead = look_ahead_,
+          .kept = kept_,
           .counters = counters_,
           .trace = trace_,
           .log = log_};
@@ -110,6 +112,7 @@ void Engine::forget(const Store& store) {
   reclaimer_.release(table_.drop_views(is_of_store));
   prefetcher_.forget(is_of_store);
   look_ahead_.forget_views(is_of_store);
+  kept_.forget(is_of_store);
   cache_.forget(store);
 }
 
@@ -157,6 +160,7 @@ void Engine::tick() {
   queue_.serve();
   if (idle_.is_over(waiters_.count() > 0)) {
     look_ahead_.forget_all();
+    kept_.forget([](const View&) { return true; });
     reclaimer_.release_all();
   }
   waiters_.expire();

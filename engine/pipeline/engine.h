@@ -20,6 +20,7 @@
 //   prefetch/read_ahead      makes batches before readers ask: prefetcher (streams), look_ahead
 //   arrays/array_reads       reads of arrays
 //   chunks/chunk_scheduler   chunks on their way, for batches and reads; chunk_cache keeps them
+//   chunks/kept_arrays       arrays whose chunks all stay in memory
 //
 // Memory: a batch is begun when there is room for it in the budget. Room is made by what nobody
 // waits for; where readers hold the rest, the next one waits in a queue, and a batch that was begun
@@ -30,7 +31,7 @@
 // Lock order, each before the next:
 //   BatchTable, Waiters, Ticker, TimerThread
 //   ChunkScheduler, then ChunkCache or Executor
-//   LookAhead, ChunkCache
+//   LookAhead or KeptArrays, ChunkCache
 // Prefetcher, MemoryQueue, Assembly, StreamStatistics and Trace take no other lock with their own
 // held. No part calls another one's callback with a lock held.
 
@@ -140,6 +141,7 @@ class Engine {
   ChunkCache cache_;
   Prefetcher prefetcher_;
   LookAhead look_ahead_;
+  KeptArrays kept_;
   Executor executor_;
   ChunkScheduler scheduler_;
   Ticker ticker_;

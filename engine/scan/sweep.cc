@@ -4,7 +4,8 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
-#include <unordered_set>
+
+#include "engine/view/samples/reached.h"
 
 namespace batchfs {
 
@@ -12,16 +13,7 @@ std::int64_t touched_chunks(const Variable& variable,
                             const std::vector<const Positions*>& selected) {
   std::int64_t chunks = 1;
   for (std::size_t d = 0; d < selected.size(); ++d) {
-    const Positions& positions = *selected[d];
-    const std::int64_t length = variable.array->grid().chunk_shape()[d];
-    std::int64_t here = 0;
-    if (positions.size() > 0 && positions.is_range()) {
-      here = positions[positions.size() - 1] / length - positions[0] / length + 1;
-    } else if (positions.size() > 0) {
-      std::unordered_set<std::int64_t> touched;
-      for (std::int64_t i = 0; i < positions.size(); ++i) touched.insert(positions[i] / length);
-      here = static_cast<std::int64_t>(touched.size());
-    }
+    const std::int64_t here = chunks_along(*selected[d], variable.array->grid().chunk_shape()[d]);
     if (__builtin_mul_overflow(chunks, here, &chunks))
       throw Error(ErrorCode::not_supported, "more than 2^63 chunks", variable.name);
   }

@@ -61,20 +61,42 @@ constexpr std::int64_t kMaxRanks = 65536;
 /// Estimates below this are said to be one.
 constexpr double kNoticeable = 1.25;
 
-/// How often a chunk is read in an epoch, with what `memory` keeps.
-double expected_reads(const View& view, const ViewCost& cost, std::uint64_t memory) {
-  if (cost.view_bytes == 0) return 1;
-  return epoch_decoded(view, cost, kept_bytes(static_cast<double>(memory))) / cost.view_bytes;
+/// In bytes.
+struct Memory {
+  std::uint64_t asked = 0;   // --memory
+  std::uint64_t budget = 0;  // of the engine
+};
+
+double kept_of(const View& view, const ViewCost& cost, const Memory& memory) {
+  return kept_bytes(view, cost, static_cast<double>(memory.budget));
 }
 
-/// "each is read once", "each is read about 6.7 times: ...".
-std::string reads_text(const View& view, const ViewCost& cost, std::uint64_t memory) {
-  const double kept = kept_bytes(static_cast<double>(memory)),
-               reads = expected_reads(view, cost, memory);
-  if (cost.view_bytes <= kept) return "each is read once and stays in memory";
+/// How often a chunk is read in an epoch, with what `memory` keeps.
+double expected_reads(const View& view, const ViewCost& cost, const Memory& memory) {
+  if (cost.view_bytes == 0) return 1;
+  return epoch_decoded(view, cost, kept_of(view, cost, memory)) / cost.view_bytes;
+}
+
+/// How sure expected_reads() is. "exact": all chunks stay. "at most": batches that need a chunk at
+/// the same time share its decoding, and of chunks that do not stay, parts are decoded where codecs
+/// allow it. "estimate": in order, it depends on how far batches are made ahead.
+const char* certainty(const View& view, const ViewCost& cost, const Memory& memory) {
+  if (cost.view_bytes <= kept_of(view, cost, memory)) return "exact";
+  const bool in_order = view.order() == nullptr ? view.components().empty()
+                                                : view.order()->shuffle == Order::Shuffle::none;
+  return in_order ? "estimate" : "at most";
+}
+
+/// "each is read once", "each is read at most 6.7 times: ...".
+std::string reads_text(const View& view, const ViewCost& cost, const Memory& memory) {
+  const double kept = kept_of(view, cost, memory), reads = expected_reads(view, cost, memory);
+  const std::string sure = certainty(view, cost, memory);
+  if (sure == "exact") return "each is read once and stays in memory";
   if (reads < kNoticeable) return "each is read about once an epoch";
-  return fmt::format("each is read about {:.{}f} times an epoch: about {} of them stay in memory",
-                     reads, reads < 10 ? 1 : 0, estimated_size(kept));
+  return fmt::format(
+      "each is read at most about {:.{}f} times an epoch: about {} of them stay in "
+      "memory",
+      reads, reads < 10 ? 1 : 0, estimated_size(kept));
 }
 
 std::optional<ClusterPlan> plan_cluster(const View& view, const ViewCost& cost,
@@ -134,7 +156,7 @@ std::string cluster_text(const ClusterPlan& plan) {
   return out + table.text();
 }
 
-Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory,
+Json plan_json(const View& view, const ViewCost& cost, const Memory& memory,
                const std::optional<ScanCost>& scan, const std::optional<ClusterPlan>& cluster) {
   Json json = view.schema();
   json["windows"] = view.windows();
@@ -158,18 +180,19 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory,
   json["unreadable"] = cost.unreadable;
   json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
   json["expected_chunk_reads_per_epoch"] = rounded(expected_reads(view, cost, memory));
+  json["expected_chunk_reads_are"] = certainty(view, cost, memory);
   json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();
   json["chunks"] = cost.view_chunks;
   json["decoded_bytes"] = static_cast<std::int64_t>(cost.view_bytes);
   json["memory_need"] = static_cast<std::int64_t>(cost.memory_need);
-  json["memory_budget"] = memory;
+  json["memory_budget"] = memory.asked;
   json["estimated_from_batches"] = cost.planned;
   if (cluster) add_cluster(*cluster, json);
-  json["advice"] = all_advice(view, cost, memory, cluster);
+  json["advice"] = all_advice(view, cost, memory.budget, cluster);
   return json;
 }
 
-std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory,
+std::string plan_text(const View& view, const ViewCost& cost, const Memory& memory,
                       const std::optional<ScanCost>& scan,
                       const std::optional<ClusterPlan>& cluster) {
   const std::string of_epoch =
@@ -203,11 +226,11 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   table.add({"chunks",
              fmt::format("{:.4g}, {} decoded", cost.chunks, estimated_size(cost.decoded_bytes))});
   table.add({"memory", fmt::format("{} of a budget of {}", estimated_size(cost.memory_need),
-                                   format_size(memory))});
+                                   format_size(memory.asked))});
   out += table.text();
 
   out += "\nAn epoch\n";
-  const double kept = kept_bytes(static_cast<double>(memory));
+  const double kept = kept_of(view, cost, memory);
   Table epoch({"size", estimated_size(cost.epoch_bytes)});
   epoch.add(
       {"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks),
@@ -239,7 +262,7 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
         count_text(scan->chunks), estimated_size(scan->decoded_bytes));
 
   out += "\nAdvice\n";
-  const std::vector<std::string> lines = all_advice(view, cost, memory, cluster);
+  const std::vector<std::string> lines = all_advice(view, cost, memory.budget, cluster);
   for (const std::string& line : lines) out += "  " + printable(line) + "\n";
   if (lines.empty()) out += "  Nothing to change.\n";
   return out;
@@ -272,9 +295,11 @@ std::shared_ptr<const View> view_to_plan(const std::shared_ptr<const View>& view
 /// What is shown of one view.
 struct Planned {
   Planned(const std::shared_ptr<const View>& parsed, const OpenedStore& opened,
-          const PlanOptions& options, std::uint64_t budget)
-      : memory(budget), view(view_to_plan(parsed, opened, options.store, scan)) {
-    check_files({view}, MemoryFiles(), memory);
+          const PlanOptions& options)
+      : memory{options.store.memory != 0 ? options.store.memory : default_memory_budget(),
+               opened.budget},
+        view(view_to_plan(parsed, opened, options.store, scan)) {
+    check_files({view}, MemoryFiles(), memory.budget);
     cost = estimate_cost(*view);
     cluster = plan_cluster(*view, cost, options);
     if (cluster && view->order() != nullptr)
@@ -283,7 +308,7 @@ struct Planned {
   Json json() const { return plan_json(*view, cost, memory, scan, cluster); }
   std::string text() const { return plan_text(*view, cost, memory, scan, cluster); }
 
-  const std::uint64_t memory;
+  const Memory memory;
   std::optional<ScanCost> scan;
   const std::shared_ptr<const View> view;
   ViewCost cost;
@@ -291,14 +316,13 @@ struct Planned {
 };
 
 /// All parts of a split: in JSON the plan of each.
-std::string plan_split(const OpenedViews& opened, const PlanOptions& options,
-                       std::uint64_t memory) {
+std::string plan_split(const OpenedViews& opened, const PlanOptions& options) {
   std::vector<std::shared_ptr<const View>> views;
   Json plans = Json::object();
   bool scanned = true;
   for (const auto& parsed : opened.views) {
     if (options.json) {
-      const Planned planned(parsed, opened.opened, options, memory);
+      const Planned planned(parsed, opened.opened, options);
       plans[planned.view->part().name] = planned.json();
       views.push_back(planned.view);
       continue;
@@ -358,14 +382,12 @@ CommandAction setup_plan(CLI::App& app) {
                            : fmt::format("--nodes {} is more than --world {}: a node has at least "
                                          "one rank",
                                          options->nodes, options->world)};
-    const std::uint64_t memory =
-        options->store.memory != 0 ? options->store.memory : default_memory_budget();
     const OpenedViews opened = open_parts(options->store, options->view, options->part);
     if (opened.views.size() > 1) {
-      output.write(plan_split(opened, *options, memory));
+      output.write(plan_split(opened, *options));
       return;
     }
-    const Planned planned(opened.views.front(), opened.opened, *options, memory);
+    const Planned planned(opened.views.front(), opened.opened, *options);
     output.write(options->json ? json_text(planned.json()) + "\n" : planned.text());
   };
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "engine/pipeline/chunks/chunk_cache.h"
 #include "engine/scan/sweep.h"
 #include "engine/view/order/shuffle_quality.h"
 #include "engine/view/samples/reached.h"
@@ -220,7 +221,8 @@ ViewCost estimate_cost(const View& view) {
     if (sums[v].ratio.unreadable()) cost.unreadable.push_back(*sums[v].ratio.unreadable());
     if (sums[v].ratio.all_missing())
       cost.absent.push_back({variables[v]->name, has_no_objects(array)});
-    const std::vector<Positions> reached = positions_to_read(view, static_cast<std::uint32_t>(v));
+    const std::vector<Positions> reached =
+        positions_in_windows(view, static_cast<std::uint32_t>(v));
     const std::int64_t view_chunks = touched_chunks(*variables[v], pointers(reached));
     cost.view_chunks += view_chunks;
     cost.variable_bytes[v] = static_cast<double>(view_chunks) * chunk_bytes;
@@ -243,7 +245,25 @@ ViewCost estimate_cost(const View& view) {
   return cost;
 }
 
-double kept_bytes(double budget) { return budget / 2; }
+double kept_bytes(const View& view, const ViewCost& cost, double budget) {
+  // A batch that is read, the next one, and one that the other makes room for, each with its list of
+  // uses and parts.
+  constexpr double kListBytes = 3 << 10;  // for each chunk of a batch
+  const double beside = std::max(0.0, budget - 3 * (cost.batch_bytes + cost.chunks * kListBytes));
+  const bool shuffled = view.order() == nullptr ? !view.components().empty()
+                                                : view.order()->shuffle != Order::Shuffle::none;
+  const bool again = view.epochs() > 1 || shuffled;
+  double memory = 0;
+  for (std::size_t v = 0; v < view.variables().size(); ++v) {
+    const std::uint64_t chunk =
+        std::max<std::uint64_t>(1, view.variables()[v]->array->chunk_bytes());
+    memory += ChunkCache::memory_of_all(cost.variable_bytes[v] / static_cast<double>(chunk), chunk);
+  }
+  if (again && memory <= beside &&
+      ChunkCache::can_keep_all(memory, static_cast<std::uint64_t>(budget)))
+    return cost.view_bytes;
+  return std::min(budget / 2, beside);
+}
 
 double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
   if (cost.view_bytes <= kept) return cost.view_bytes * share_of_pass(view);

@@ -64,9 +64,9 @@ std::shared_ptr<const View> without_lanes(const View& view);
 /// `view` has its samples, or is View::with_samples(nullptr).
 ViewCost estimate_cost(const View& view);
 
-/// Bytes of decoded chunks that stay in memory between batches, with a memory budget of so many
-/// bytes.
-double kept_bytes(double budget);
+/// Bytes of decoded chunks that stay in memory between batches, of an engine with a memory budget
+/// of so many bytes: cost.view_bytes where all stay.
+double kept_bytes(const View& view, const ViewCost& cost, double budget);
 
 /// Bytes that an epoch decodes if up to `kept` bytes of decoded chunks stay in memory between
 /// batches. At least cost.view_bytes: then every chunk is read once.

@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,12 @@
 namespace batchfs {
 
 namespace {
+
+/// Bytes of the list of what a batch is made of. Lists of hundreds of batches that are smaller take
+/// a few MB beside the budget.
+constexpr std::uint64_t kMinCountedList = 16 << 10;
+/// What the scheduler has for each use: a consumer, and mostly a task.
+constexpr std::uint64_t kUseBytes = 1 << 10;
 
 std::shared_ptr<Batch> make_batch(const MemoryFiles& files, const BatchFormat& format,
                                   const BatchLayout& layout) {
@@ -94,6 +99,8 @@ void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, As
                 tensor.values->data() + static_cast<std::size_t>(value.sample) * itemsize,
                 itemsize);
   }
+  assembly.uses.reserve(plan.chunks.size());
+  assembly.parts.reserve(plan.parts.size());
   for (const ChunkUse& use : plan.chunks) {
     assembly.uses.push_back({view.variables()[use.variable]->array, use.chunk,
                              static_cast<std::uint32_t>(assembly.parts.size()), use.part_count});
@@ -105,30 +112,6 @@ void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, As
            part.repeat < 0 ? nullptr : &assembly.repeats[static_cast<std::size_t>(part.repeat)]});
     }
   }
-}
-
-/// Whether all chunks of the view's arrays fit into `memory`, and the view takes them again: in
-/// the next epoch, or in this one, as windows that overlap do. In order, the latter are soon after
-/// one another: batches take these chunks from each other, or next_use() knows of it.
-bool reuses_chunks_that_fit(const View& view, std::int64_t epoch, const Assembly& assembly,
-                            std::uint64_t memory) {
-  std::set<const Array*> arrays;
-  double all = 0;  // may be more than an integer holds
-  for (const Variable* variable : view.variables())
-    if (const Array& array = *variable->array; arrays.insert(&array).second)
-      all += static_cast<double>(array.chunk_bytes()) *
-             static_cast<double>(array.grid().chunk_count());
-  if (!ChunkCache::can_keep_all(all, memory)) return false;
-  if (epoch + 1 < view.epochs()) return true;
-  const bool in_order = view.order() == nullptr ? view.components().empty()
-                                                : view.order()->shuffle == Order::Shuffle::none;
-  if (in_order) return false;
-  double taken = 0;
-  for (const Assembly::Use& use : assembly.uses)
-    for (const Assembly::Part& part : assembly.parts_of(use))
-      taken += static_cast<double>(part.source.elements()) *
-               static_cast<double>(use.array->type().itemsize);
-  return taken * static_cast<double>(view.batches()) > all;
 }
 
 }  // namespace
@@ -163,26 +146,29 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     const std::uint64_t bytes =
         std::accumulate(operands.begin(), operands.end(), memory_of(layout));
     if (bytes > with_.budget.limit()) throw batch_larger_than_budget(bytes, with_.budget.limit());
-    Budget::Reservation memory = reserve(*record, bytes, *begun);
-    if (!memory) return begun->waited ? queue(record, bytes) : give_up(record);
+    const bool spare = !begun->waited && is_spare(*record, bytes);
+    Budget::Reservation memory = reserve(*record, bytes, *begun, spare);
+    if (!memory) return begun->waited ? queue(record, bytes) : give_up(record, spare);
     const std::shared_ptr<Batch> batch = make_batch(with_.files, *request.format, layout);
     batch->reservation = std::move(memory);
     batch->view = request.view;
     const auto unfinished =
         std::make_shared<Unfinished>(Unfinished{batch, layout.tensors, {}, {}, {}});
     for (const std::uint64_t size : operands) unfinished->operands.emplace_back(size);
-    BatchPlan plan = view.plan(request.epoch, request.global_batch());
-    check_plan(view, plan);
-    lay_out(view, plan, *unfinished, *assembly);
-    unfinished->combined = std::move(plan.combined);
-    unfinished->combined_paddings = std::move(plan.combined_paddings);
-    assembly->keeps_chunks =
-        reuses_chunks_that_fit(view, request.epoch, *assembly, with_.budget.limit());
+    {
+      BatchPlan plan = view.plan(request.epoch, request.global_batch());
+      check_plan(view, plan);
+      lay_out(view, plan, *unfinished, *assembly);
+      unfinished->combined = std::move(plan.combined);
+      unfinished->combined_paddings = std::move(plan.combined_paddings);
+    }
+    if (!reserve_for_list(*record, *assembly, begun->waited, spare)) return give_up(record, spare);
+    assembly->keeps_chunks = keeps_chunks(request, *assembly);
     if (begun->waited) {
       if (auto memory_ahead = with_.budget.try_reserve(memory_for_chunks(*assembly, false)))
         assembly->give_ahead(std::move(memory_ahead));
-    } else if (assembly->started && !reserve_for_chunks(*record, *assembly, false)) {
-      return give_up(record);
+    } else if (assembly->started && !reserve_for_chunks(*record, *assembly, false, spare)) {
+      return give_up(record, spare);
     }
     assembly->shares_memory = operands.empty();  // operands end before the batch does
     assembly->memory = operands.empty() ? std::shared_ptr<void>(batch) : unfinished;
@@ -213,18 +199,71 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     with_.scheduler.reprioritize(assembly);
 }
 
+/// Does the view take its chunks again, in the next epoch or, as windows that overlap do, in this
+/// one, and do they all fit into memory? In order, the latter are soon after one another: batches
+/// take these chunks from each other, or next_use() knows of it.
+bool BatchAssembler::keeps_chunks(const BatchRequest& request, const Assembly& assembly) {
+  const View& view = *request.view;
+  if (request.epoch + 1 < view.epochs()) return with_.kept.keep(request.view, with_.table.now());
+  const bool in_order = view.order() == nullptr ? view.components().empty()
+                                                : view.order()->shuffle == Order::Shuffle::none;
+  if (in_order) return false;
+  double taken = 0;
+  for (const Assembly::Use& use : assembly.uses)
+    for (const Assembly::Part& part : assembly.parts_of(use))
+      taken += static_cast<double>(part.source.elements()) *
+               static_cast<double>(use.array->type().itemsize);
+  return taken * static_cast<double>(view.batches()) > with_.kept.bytes_of(request.view) &&
+         with_.kept.keep(request.view, with_.table.now());
+}
+
+/// A batch that takes small parts of large chunks, which others take parts of too, holds more of
+/// what will be used in the same memory than the chunks.
+bool BatchAssembler::is_compact(std::uint64_t bytes) const {
+  return with_.look_ahead.shares_beyond_memory() &&
+         with_.look_ahead.chunk_bytes_of_a_batch() / 2 > bytes;
+}
+
+bool BatchAssembler::is_spare(const BatchTable::Record& record, std::uint64_t bytes) const {
+  const std::int64_t distance = with_.table.distance(record);
+  if (distance <= Prefetcher::kFirstPrefetch) return false;
+  // A chunk that would stay else is always worth more: each time that it is decoded again takes
+  // longer than a copy.
+  if (with_.kept.keeps()) return true;
+  if (is_compact(bytes)) return false;
+  // The first batch of a block takes long, and the others are ready then.
+  const Order* order = record.request.view->order();
+  return (order == nullptr || order->shuffle != Order::Shuffle::block) &&
+         distance > with_.prefetcher.needed(record.request);
+}
+
 /// Memory that the queue granted; or other memory, if nobody queues for it.
 Budget::Reservation BatchAssembler::reserve(const BatchTable::Record& record, std::uint64_t bytes,
-                                            BatchTable::Begun& begun) {
+                                            BatchTable::Begun& begun, bool spare) {
   if (begun.granted) return std::move(begun.granted);
   if (!with_.queue.empty()) return {};
   if (begun.waited) return with_.reclaimer.reserve_for_reader(bytes);
-  // A batch that takes small parts of large chunks, which others take parts of too, holds more of
-  // what will be used in the same memory than the chunks.
-  const bool is_compact = with_.look_ahead.shares_beyond_memory() &&
-                          with_.look_ahead.chunk_bytes_of_a_batch() / 2 > bytes;
-  return with_.reclaimer.reserve_for_prefetch(
-      bytes, is_compact ? ChunkCache::kBegun : with_.table.keep_until(record));
+  return !spare && is_compact(bytes)
+             ? with_.reclaimer.reserve_for_prefetch(bytes, ChunkCache::kBegun)
+             : reserve_for_prefetch(record, bytes, spare);
+}
+
+Budget::Reservation BatchAssembler::reserve_for_prefetch(const BatchTable::Record& record,
+                                                         std::uint64_t bytes, bool spare) {
+  return spare ? with_.reclaimer.reserve_spare(bytes)
+               : with_.reclaimer.reserve_for_prefetch(bytes, with_.table.keep_until(record));
+}
+
+/// A reader's batch is begun also where this takes more than there is: it has its own memory. False
+/// when a prefetched one gets none.
+bool BatchAssembler::reserve_for_list(const BatchTable::Record& record, Assembly& assembly,
+                                      bool waited, bool spare) {
+  const std::uint64_t bytes = assembly.list_bytes() + assembly.uses.size() * kUseBytes;
+  if (bytes <= kMinCountedList) return true;
+  assembly.list_memory = waited ? with_.reclaimer.reserve_for_reader(bytes)
+                                : reserve_for_prefetch(record, bytes, spare);
+  if (waited && !assembly.list_memory) assembly.list_memory = with_.budget.reserve(bytes);
+  return static_cast<bool>(assembly.list_memory);
 }
 
 /// A batch waits for room for its chunks too, but never for more than a share of the memory.
@@ -233,11 +272,10 @@ std::uint64_t BatchAssembler::memory_for_chunks(const Assembly& assembly, bool s
 }
 
 bool BatchAssembler::reserve_for_chunks(const BatchTable::Record& record, Assembly& assembly,
-                                        bool submitted) {
+                                        bool submitted, bool spare) {
   const std::uint64_t bytes = memory_for_chunks(assembly, submitted);
   if (bytes == 0) return true;
-  Budget::Reservation memory =
-      with_.reclaimer.reserve_for_prefetch(bytes, with_.table.keep_until(record));
+  Budget::Reservation memory = reserve_for_prefetch(record, bytes, spare);
   if (!memory) return false;
   assembly.give_ahead(std::move(memory));
   return true;
@@ -256,12 +294,13 @@ void BatchAssembler::queue(const BatchTable::RecordPtr& record, std::uint64_t by
                         }});
 }
 
-void BatchAssembler::give_up(const BatchTable::RecordPtr& record) {
+void BatchAssembler::give_up(const BatchTable::RecordPtr& record, bool spare) {
   switch (with_.table.give_up(record)) {
     case BatchTable::GivenUp::assemble_again:
       return post(record);
     case BatchTable::GivenUp::dropped_started:
-      return with_.prefetcher.on_memory_pressure(record->request);
+      return spare ? with_.prefetcher.on_no_spare_memory(record->request)
+                   : with_.prefetcher.on_memory_pressure(record->request);
     case BatchTable::GivenUp::dropped:
       return;
   }

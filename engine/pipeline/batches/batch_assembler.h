@@ -17,6 +17,7 @@
 #include "engine/pipeline/batches/batch_table.h"
 #include "engine/pipeline/batches/reclaimer.h"
 #include "engine/pipeline/chunks/chunk_scheduler.h"
+#include "engine/pipeline/chunks/kept_arrays.h"
 #include "engine/pipeline/executor.h"
 #include "engine/pipeline/memory/memory_queue.h"
 #include "engine/pipeline/memory_file.h"
@@ -42,6 +43,7 @@ class BatchAssembler {
     Executor& executor;
     Prefetcher& prefetcher;
     LookAhead& look_ahead;
+    KeptArrays& kept;
     Counters& counters;
     Trace& trace;
     Log& log;
@@ -52,17 +54,26 @@ class BatchAssembler {
   void post(const BatchTable::RecordPtr& record, bool soon = false);
   /// The bytes of memory that a batch takes.
   std::uint64_t memory_of(const BatchLayout& layout) const;
+  /// Is the record a prefetch that takes memory only as Reclaimer::reserve_spare() does?
+  bool is_spare(const BatchTable::Record& record, std::uint64_t bytes) const;
   /// Reserves memory for chunks on their way to a prefetched batch, which was `submitted` or is
   /// complete as a list. False when there is none now.
-  bool reserve_for_chunks(const BatchTable::Record& record, Assembly& assembly, bool submitted);
+  bool reserve_for_chunks(const BatchTable::Record& record, Assembly& assembly, bool submitted,
+                          bool spare);
 
  private:
   void assemble(const BatchTable::RecordPtr& record);
   Budget::Reservation reserve(const BatchTable::Record& record, std::uint64_t bytes,
-                              BatchTable::Begun& begun);
+                              BatchTable::Begun& begun, bool spare);
+  Budget::Reservation reserve_for_prefetch(const BatchTable::Record& record, std::uint64_t bytes,
+                                           bool spare);
+  bool reserve_for_list(const BatchTable::Record& record, Assembly& assembly, bool waited,
+                        bool spare);
   std::uint64_t memory_for_chunks(const Assembly& assembly, bool submitted) const;
   void queue(const BatchTable::RecordPtr& record, std::uint64_t bytes);
-  void give_up(const BatchTable::RecordPtr& record);
+  void give_up(const BatchTable::RecordPtr& record, bool spare);
+  bool is_compact(std::uint64_t bytes) const;
+  bool keeps_chunks(const BatchRequest& request, const Assembly& assembly);
   void complete(const BatchTable::RecordPtr& record, std::shared_ptr<Batch> batch,
                 std::exception_ptr error);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/invariant.h"
+
 namespace batchfs {
 
 namespace {
@@ -74,7 +76,8 @@ BatchTable::Expected BatchTable::expect(const BatchRequest& request, std::int64_
                          record->batch == nullptr;
     if (hurries) record->soon = true;
     return {.assemble = hurries ? record : nullptr,
-            .start = started && !record->started ? record : nullptr};
+            .start = started && !record->started ? record : nullptr,
+            .is_ready = record->batch != nullptr};
   }
   record = std::make_shared<Record>(request);
   record->soon = soon;
@@ -161,6 +164,7 @@ BatchTable::GivenUp BatchTable::give_up(const RecordPtr& record) {
 BatchTable::Completed BatchTable::complete(const RecordPtr& record, std::shared_ptr<Batch> batch,
                                            bool interrupted) {
   const std::lock_guard lock(mutex_);
+  check_invariant(record->batch == nullptr, "a batch is completed once");
   record->submitted = false;
   record->queued = false;
   record->assembly = nullptr;
@@ -294,6 +298,11 @@ std::uint64_t BatchTable::now() const {
 Urgency BatchTable::urgency(const Record& record) const {
   const std::lock_guard lock(mutex_);
   return record.urgency;
+}
+
+std::int64_t BatchTable::distance(const Record& record) const {
+  const std::lock_guard lock(mutex_);
+  return record.urgency - kPrefetch - static_cast<std::int64_t>(now_);
 }
 
 std::size_t BatchTable::waiters(const Record& record) const {

@@ -64,6 +64,7 @@ class BatchTable {
   struct Expected {
     RecordPtr assemble;  // must be assembled: it is new, or not begun and now to begin soon
     RecordPtr start;     // was expected as not started, and is to be started now
+    bool is_ready = false;
   };
   /// The prefetcher expects the batch to be opened `distance` batches from now. `started`: chunks
   /// are brought for it; else it takes its parts of chunks that are brought for others. `soon`: it
@@ -130,6 +131,8 @@ class BatchTable {
   std::uint64_t keep_until(const Record& record) const {
     return static_cast<std::uint64_t>(urgency(record));
   }
+  /// How many batches will be opened before this one, which nobody waits for yet, and it.
+  std::int64_t distance(const Record& record) const;
   std::size_t waiters(const Record& record) const;
 
   /// From now on opens are refused and nothing begins.

@@ -15,6 +15,7 @@
 #include "engine/array/array.h"
 #include "engine/array/shard_presence.h"
 #include "engine/base/budget.h"
+#include "engine/base/invariant.h"
 #include "engine/dataset/converter.h"
 #include "engine/pipeline/executor.h"
 #include "engine/telemetry/trace.h"
@@ -59,6 +60,12 @@ class Assembly {
   /// Its chunks are decoded again later and fit into memory for good: they are kept where there is
   /// room.
   bool keeps_chunks = false;
+  /// What the lists above take.
+  Budget::Reservation list_memory;
+  std::uint64_t list_bytes() const {
+    return uses.capacity() * sizeof(Use) + parts.capacity() * sizeof(Part) +
+           repeats.capacity() * sizeof(Repeat);
+  }
   /// Called once, when every use is complete, from any thread. Null exception: all bytes are there.
   std::function<void(std::exception_ptr)> finished;
 
@@ -108,7 +115,9 @@ class Assembly {
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = error;
     }
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const std::int64_t left = pending_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+    check_invariant(left >= 0, "each use of a chunk is completed once");
+    if (left == 0) {
       // Taken out first: what it captured may hold this assembly.
       const auto done = std::move(finished);
       done(error_);

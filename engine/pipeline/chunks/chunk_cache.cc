@@ -1,5 +1,9 @@
 #include "engine/pipeline/chunks/chunk_cache.h"
 
+#include <algorithm>
+
+#include "engine/base/invariant.h"
+
 namespace batchfs {
 
 namespace {
@@ -13,7 +17,8 @@ constexpr std::uint64_t kPassingBytes = 128 << 20;
 
 std::uint64_t ChunkCache::rank_of(const ChunkKey& key) const {
   const auto it = uses_.find(key);
-  return it != uses_.end() ? *it->second.begin() : kNoKnownUse - touched_;
+  if (it != uses_.end()) return *it->second.begin();
+  return (kept_arrays_.contains(key.array) ? kSpared : kNoKnownUse) - touched_;
 }
 
 void ChunkCache::rerank(const ChunkKey& key) {
@@ -29,15 +34,20 @@ void ChunkCache::put(const ChunkKey& key, CachedChunk cached) {
   if (cached.chunk.object_missing) cached.since = Clock::now();
   ++touched_;
   bytes_ += cached.bytes;
+  if (kept_arrays_.contains(key.array)) kept_bytes_ += cached.bytes;
   const auto it = chunks_.emplace(key, std::move(cached)).first;
   it->second.rank = rank_of(key);
   by_rank_.insert({it->second.rank, &it->first});
+  entries_ = chunks_.size();
 }
 
 void ChunkCache::erase(CachedChunks::iterator it) {
   by_rank_.erase({it->second.rank, &it->first});
+  check_invariant(bytes_ >= it->second.bytes, "the cache counts the bytes of its chunks");
   bytes_ -= it->second.bytes;
+  if (kept_arrays_.contains(it->first.array)) kept_bytes_ -= it->second.bytes;
   chunks_.erase(it);
+  entries_ = chunks_.size();
 }
 
 std::optional<DecodedChunk> ChunkCache::find(const ChunkKey& key, const Box& need) {
@@ -179,6 +189,7 @@ bool ChunkCache::evict_one(std::uint64_t keep_until) {
     if (last->first <= keep_until) return false;
     const auto it = chunks_.find(*last->second);
     const bool frees = it->second.bytes > 0;
+    if (frees && uses_.contains(it->first)) press();
     erase(it);
     if (frees) {
       counters_.chunk_cache_evictions.fetch_add(1, std::memory_order_relaxed);
@@ -187,6 +198,34 @@ bool ChunkCache::evict_one(std::uint64_t keep_until) {
     // A weak entry frees nothing; go on.
   }
   return false;
+}
+
+void ChunkCache::keep_arrays(std::set<const Array*> arrays, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  kept_arrays_ = std::move(arrays);
+  kept_total_ = bytes;
+  kept_bytes_ = 0;
+  by_rank_.clear();
+  for (auto& [key, cached] : chunks_) {
+    if (kept_arrays_.contains(key.array)) kept_bytes_ += cached.bytes;
+    cached.rank = rank_of(key);
+    by_rank_.insert({cached.rank, &key});
+  }
+}
+
+std::uint64_t ChunkCache::missing_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return kept_total_ - std::min(kept_total_, kept_bytes_);
+}
+
+bool ChunkCache::keeps_arrays() const {
+  const std::lock_guard lock(mutex_);
+  return kept_total_ > 0;
+}
+
+std::set<const Array*> ChunkCache::kept_arrays() const {
+  const std::lock_guard lock(mutex_);
+  return kept_arrays_;
 }
 
 void ChunkCache::forget(const Store& store) {

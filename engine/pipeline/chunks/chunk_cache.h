@@ -8,11 +8,15 @@
 // A chunk that is read in small parts is kept as it is stored: more of them fit, and a part is
 // decoded when it is needed.
 //
+// Chunks of arrays that are to stay (kept_arrays.h) and have no known use go behind all other
+// chunks without one.
+//
 // Fill values of objects that do not exist are kept for five seconds: the objects may appear.
 //
 // A chunk that was decoded straight into a batch is remembered where it lies there, for as long as
 // that batch lives: the cache then holds no memory of its own for it.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -25,6 +29,7 @@
 
 #include "engine/array/array.h"
 #include "engine/base/budget.h"
+#include "engine/base/buffer_pool.h"
 #include "engine/telemetry/counters.h"
 
 namespace batchfs {
@@ -109,8 +114,45 @@ class ChunkCache {
     return bytes <= 0.75 * static_cast<double>(memory);
   }
 
+  /// The memory of a chunk of so many decoded bytes. An entry of the cache takes about kEntryBytes
+  /// itself: small chunks are many, and only kFreeEntries entries may take memory beside the
+  /// budget.
+  std::uint64_t memory_of(std::uint64_t bytes) const {
+    return buffer_memory(bytes) +
+           (entries_.load(std::memory_order_relaxed) < kFreeEntries ? 0 : kEntryBytes);
+  }
+  /// That of so many chunks.
+  static double memory_of_all(double chunks, std::uint64_t bytes) {
+    return chunks * static_cast<double>(buffer_memory(bytes)) +
+           std::max(0.0, chunks - kFreeEntries) * kEntryBytes;
+  }
+  static constexpr std::uint32_t kEntryBytes = 1 << 10, kFreeEntries = 8 << 10;
+
+  /// Is a chunk worth the memory? Reading an uncompressed local one again costs one copy, as taking
+  /// it from here does.
+  static bool is_worth_keeping(const Array& array) {
+    return !array.chain().is_plain() || !array.store().is_local();
+  }
+
+  /// The chunks of these arrays, of which `bytes` are used, are to stay. Replaces the arrays of
+  /// before.
+  void keep_arrays(std::set<const Array*> arrays, std::uint64_t bytes);
+  /// Memory that their chunks will take that are not here yet.
+  std::uint64_t missing_bytes() const;
+  bool keeps_arrays() const;
+  std::set<const Array*> kept_arrays() const;
+
+  /// A chunk that is used again was dropped for want of memory, or not kept. Lately: until
+  /// is_pressed() has been calm between two calls of age_pressure().
+  void press() { pressed_.store(true, std::memory_order_relaxed); }
+  void age_pressure() { was_pressed_ = pressed_.exchange(false); }
+  bool is_pressed() const { return pressed_ || was_pressed_; }
+
   /// The time of a use that has begun, before all that come: its chunk is evicted last.
   static constexpr std::uint64_t kBegun = 1;
+  /// After all times of uses: with evict_one(), chunks with a known use stay, and those of the
+  /// arrays that are to stay.
+  static constexpr std::uint64_t kSpared = UINT64_MAX / 2;
 
   /// A use of the chunk is coming at a time after kBegun, has begun, or is over. One that is over
   /// is removed with the time that it has here.
@@ -165,6 +207,11 @@ class ChunkCache {
   std::atomic<bool> keeps_all_{false};
   std::uint64_t touched_ = 0;  // counts accesses, for the least recently used
   std::uint64_t bytes_ = 0;
+  std::atomic<std::size_t> entries_ = 0;
+  std::set<const Array*> kept_arrays_;  // compared only
+  std::uint64_t kept_total_ = 0;        // bytes of their chunks, once all are here
+  std::uint64_t kept_bytes_ = 0;        // of these, here
+  std::atomic<bool> pressed_{false}, was_pressed_{false};
   Counters& counters_;
   const Clock::duration absence_;
 };

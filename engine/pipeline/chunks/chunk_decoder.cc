@@ -106,8 +106,7 @@ void ChunkDecoder::adjust(Budget::Reservation& memory, std::uint64_t bytes,
 Budget::Reservation ChunkDecoder::reserve_to_keep(const Array& array, std::int64_t number,
                                                   std::uint64_t bytes,
                                                   std::span<const ChunkConsumer> consumers) {
-  // Reading an uncompressed local chunk again costs one copy, as taking it from the cache does.
-  if (array.chain().is_plain() && array.store().is_local()) return {};
+  if (!ChunkCache::is_worth_keeping(array)) return {};
   const std::optional<std::uint64_t> next = cache_.next_use({&array, number});
   if (!next && std::none_of(consumers.begin(), consumers.end(), [](const ChunkConsumer& consumer) {
         return consumer.assembly->keeps_chunks;
@@ -115,7 +114,8 @@ Budget::Reservation ChunkDecoder::reserve_to_keep(const Array& array, std::int64
     return {};
   do {
     if (auto memory = budget_.try_reserve(bytes)) return memory;
-  } while (next && cache_.evict_one(*next));
+  } while (cache_.evict_one(next.value_or(ChunkCache::kSpared)));
+  cache_.press();
   return {};
 }
 
@@ -156,13 +156,14 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     if (bytes > 0) reserve(passing, bytes);
   };
   const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
+  const std::uint64_t taken = cache_.memory_of(bytes);
   check_size(bytes);
   Result result;
   result.keep = others.empty();
   Budget::Reservation kept =
-      result.keep ? reserve_to_keep(array, number, bytes, consumers) : Budget::Reservation();
+      result.keep ? reserve_to_keep(array, number, taken, consumers) : Budget::Reservation();
   const auto in_place =
-      kept.bytes() == bytes && bytes > 0
+      kept.bytes() == taken && bytes > 0
           ? consumers.end()
           : std::find_if(consumers.begin(), consumers.end(), [&](const ChunkConsumer& consumer) {
               return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
@@ -201,15 +202,15 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
   auto memory = std::make_shared<Memory>();
   const Dims strides = c_strides(box.shape, array.type().itemsize);
   reserve_passing(strides);
-  if (kept.bytes() == bytes)
+  if (kept.bytes() == taken)
     memory->reservation = std::move(kept);
   else
-    reserve(memory->reservation, bytes);
+    reserve(memory->reservation, taken);
   memory->buffer = Buffer(bytes);
   load(memory->buffer.data(), strides);
   std::byte* data = memory->buffer.data();
   result.chunk = DecodedChunk{box, data, strides, std::move(memory), object_missing};
-  result.cache_bytes = bytes;
+  result.cache_bytes = taken;
   for (const ChunkConsumer& consumer : consumers) gather(consumer, *result.chunk);
   // Fill values of what does not exist yet are not mixed with what may come.
   if (object_missing) return result;

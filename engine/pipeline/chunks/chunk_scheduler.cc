@@ -402,7 +402,7 @@ void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task,
     const std::lock_guard lock(mutex_);
     task->running = false;
     task->warm = false;
-    --running_;
+    check_invariant(--running_ >= 0, "a task of a chunk ends once");
     if (result != nullptr && result->chunk) {
       if (!result->keep) {
         // Its stored form is kept instead.

@@ -1,6 +1,7 @@
 #include "engine/pipeline/prefetch/look_ahead.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 namespace batchfs {
@@ -85,12 +86,15 @@ void LookAhead::find_horizon() {
             [](const Uses* a, const Uses* b) { return a->time < b->time; });
   std::unordered_set<ChunkKey, ChunkKeyHash> distinct;
   std::unordered_set<const Array*> arrays;
+  const std::set<const Array*> kept = cache_.kept_arrays();  // their chunks all have room
   std::uint64_t bytes = 0, used = 0, horizon = UINT64_MAX;
   double all = 0;  // bytes of all chunks of these arrays; may be more than an integer holds
   std::size_t count = 0;
   for (const Uses* uses : order) {
     for (const ChunkKey& chunk : uses->chunks) {
       used += chunk.array->chunk_bytes();
+      if (kept.contains(chunk.array)) continue;
+      ++count;
       if (distinct.insert(chunk).second) {
         bytes += chunk.array->chunk_bytes();
         if (arrays.insert(chunk.array).second)
@@ -98,9 +102,9 @@ void LookAhead::find_horizon() {
                  static_cast<double>(chunk.array->grid().chunk_count());
       }
     }
-    count += uses->chunks.size();
     if (bytes > memory_ / 2) horizon = std::min(horizon, uses->time);
   }
+  cache_.age_pressure();
   cache_.set_horizon(horizon, ChunkCache::can_keep_all(all, memory_));
   chunk_bytes_of_a_batch_ = used / std::max<std::uint64_t>(order.size(), 1);
   // Once batches join chunks on their way, those that are left to look at share fewer.

@@ -46,8 +46,8 @@ class LookAhead {
   /// Forgets the batches of the views that `chosen` holds of.
   void forget_views(const std::function<bool(const View&)>& chosen);
 
-  /// Finds how far the distinct chunks of the coming batches fit into the memory, decoded, and
-  /// tells the cache.
+  /// Finds how far the distinct chunks of the coming batches, but those of arrays that stay, fit
+  /// into the memory, decoded, and tells the cache.
   void find_horizon();
 
   /// Bytes of the chunks that a coming batch uses, on average.

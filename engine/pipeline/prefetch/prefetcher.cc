@@ -5,7 +5,6 @@
 namespace batchfs {
 
 namespace {
-constexpr std::int64_t kFirstPrefetch = 2;
 constexpr std::size_t kMaxStreams = 256;
 
 /// Batches that are made ahead to begin with. The first batch of a block needs nearly all of its
@@ -13,12 +12,13 @@ constexpr std::size_t kMaxStreams = 256;
 /// there after many blocks.
 std::int64_t first_prefetch(const BatchRequest& request) {
   const Order* order = request.view->order();
-  if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirstPrefetch;
+  constexpr std::int64_t kFirst = Prefetcher::kFirstPrefetch;
+  if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirst;
   // A rank reads its lanes in turn, and each lane has a block of its own.
   const std::int64_t of_lane = std::min(request.view->mixed_samples() / request.view->batch_size(),
                                         Prefetcher::kMaxPrefetch * request.world);
   const std::int64_t of_block = of_lane * order->lanes / request.world;
-  return std::clamp(of_block + 1, kFirstPrefetch, Prefetcher::kMaxPrefetch);
+  return std::clamp(of_block + 1, kFirst, Prefetcher::kMaxPrefetch);
 }
 
 }  // namespace
@@ -119,6 +119,34 @@ void Prefetcher::on_memory_pressure(const BatchRequest& request) {
   const auto it = streams_.find(key_of(request));
   if (it != streams_.end())
     it->second.prefetch = std::max<std::int64_t>(1, it->second.prefetch / 2);
+}
+
+void Prefetcher::on_no_spare_memory(const BatchRequest& request) {
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  if (it == streams_.end()) return;
+  const std::int64_t before = distance(it->second, request) - 1;
+  if (before >= 0)
+    it->second.prefetch = std::min(it->second.prefetch, std::max(before, kFirstPrefetch));
+}
+
+void Prefetcher::on_unready(const BatchRequest& request, std::int64_t batches) {
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  if (it == streams_.end()) return;
+  Stream& stream = it->second;
+  stream.unready = std::max(stream.unready, batches);
+  if (++stream.seen < kLately) return;
+  stream.unready_before = stream.unready;
+  stream.unready = 0;
+  stream.seen = 0;
+}
+
+std::int64_t Prefetcher::needed(const BatchRequest& request) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  if (it == streams_.end()) return kMaxPrefetch;
+  return std::max(it->second.unready, it->second.unready_before) + 1;
 }
 
 std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request,

@@ -1,6 +1,9 @@
 #include "engine/view/samples/reached.h"
 
 #include <algorithm>
+#include <optional>
+#include <unordered_set>
+#include <utility>
 
 namespace batchfs {
 
@@ -80,6 +83,34 @@ Positions reached_of_source(const std::vector<const VariablePlacement*>& placeme
   return Positions::list(std::move(reached));
 }
 
+/// Where every window of an unrestricted dimension begins before the one before it ends, or where
+/// there are too many to be entered one by one: the first position that any holds, and how many
+/// follow up to the last one. nullopt else.
+std::optional<std::pair<std::int64_t, std::int64_t>> covered_range(
+    const std::vector<const VariablePlacement*>& placements, std::size_t d,
+    const WindowGrid& grid) {
+  constexpr std::int64_t kMaxEntered = 1 << 20;
+  std::int64_t begin = INT64_MAX, end = 0, length = 0;
+  bool has_gaps = false;
+  for (const VariablePlacement* placement : placements) {
+    const AxisPlacement& axis = placement->axes[d];
+    const auto w = static_cast<std::size_t>(axis.window);
+    length = axis.selected.size();
+    if (axis.wrap || axis.by_label != nullptr || grid.counts[w] == 0)
+      return std::pair{INT64_C(0), length};
+    const std::int64_t last = grid.start(w, grid.counts[w] - 1);
+    const auto [least, most] = std::minmax_element(axis.offsets.begin(), axis.offsets.end());
+    begin = std::min(begin, axis.scale * (grid.start(w, 0) + *least));
+    end = std::max(end, axis.scale * (last + *most) + axis.size);
+    has_gaps = has_gaps || (grid.counts[w] > 1 &&
+                            axis.scale * (grid.start(w, 1) - grid.start(w, 0)) > axis.size);
+  }
+  begin = std::clamp<std::int64_t>(begin, 0, length);
+  end = std::clamp(end, begin, length);
+  if (has_gaps && length <= kMaxEntered) return std::nullopt;
+  return std::pair{begin, end - begin};
+}
+
 }  // namespace
 
 Positions without_gaps(const Positions& positions) {
@@ -90,30 +121,77 @@ Positions without_gaps(const Positions& positions) {
   return Positions::list(std::move(left));
 }
 
-std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable) {
+std::int64_t chunks_along(const Positions& positions, std::int64_t length) {
+  if (positions.size() == 0) return 0;
+  if (positions.is_range())
+    return positions[positions.size() - 1] / length - positions[0] / length + 1;
+  std::unordered_set<std::int64_t> chunks;
+  for (std::int64_t i = 0; i < positions.size(); ++i) chunks.insert(positions[i] / length);
+  return static_cast<std::int64_t>(chunks.size());
+}
+
+std::map<const Array*, double> bytes_to_read(const View& view) {
+  std::map<const Array*, double> bytes;
+  for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
+    const Array& array = *view.variables()[v]->array;
+    const std::vector<Positions> positions = positions_in_windows(view, v);
+    const auto chunk_bytes = static_cast<double>(array.chunk_bytes());
+    double here = chunk_bytes;
+    for (std::size_t d = 0; d < positions.size(); ++d)
+      here *= static_cast<double>(chunks_along(positions[d], array.grid().chunk_shape()[d]));
+    // Two variables may be fields of one array.
+    double& all = bytes[&array];
+    all = std::min(all + here, chunk_bytes * static_cast<double>(array.grid().chunk_count()));
+  }
+  return bytes;
+}
+
+namespace {
+
+/// `tight`: without positions of the selection that no window of an unrestricted dimension holds.
+std::vector<Positions> reached(const ViewScan& scan, std::uint32_t variable, bool tight) {
   std::vector<const VariablePlacement*> placements;
   for (const VariablePlacement& placement : *scan.placements)
     if (placement.variable == variable) placements.push_back(&placement);
-  std::vector<Positions> reached;
+  std::vector<Positions> all;
   for (std::size_t d = 0; !placements.empty() && d < placements.front()->axes.size(); ++d) {
     const AxisPlacement& first = placements.front()->axes[d];
     if (first.durations != nullptr || first.selected.has_gaps() || first.scale > 1) {
-      reached.push_back(reached_of_source(placements, d, scan.grid));
+      all.push_back(reached_of_source(placements, d, scan.grid));
       continue;
     }
-    if (first.window < 0 ||
-        scan.grid.restricted(static_cast<std::size_t>(first.window)) == nullptr) {
-      reached.push_back(first.selected);
+    const bool is_restricted =
+        first.window >= 0 &&
+        scan.grid.restricted(static_cast<std::size_t>(first.window)) != nullptr;
+    if (first.window < 0 || (!is_restricted && !tight)) {
+      all.push_back(first.selected);
       continue;
+    }
+    if (!is_restricted) {
+      if (const auto range = covered_range(placements, d, scan.grid)) {
+        all.push_back(first.selected.slice(range->first, range->second));
+        continue;
+      }
     }
     Cover cover(first.selected.size());
     for (const VariablePlacement* placement : placements)
       add_windows(placement->axes[d], scan.grid, cover);
     std::vector<std::int64_t> positions;
     cover.add_reached(first.selected, positions);
-    reached.push_back(Positions::list(std::move(positions)));
+    all.push_back(Positions::list(std::move(positions)));
   }
-  return reached;
+  return all;
+}
+
+}  // namespace
+
+std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable) {
+  return reached(scan, variable, false);
+}
+
+std::vector<Positions> positions_in_windows(const View& view, std::uint32_t variable) {
+  return view.order() != nullptr ? reached(view.scan(), variable, true)
+                                 : positions_selected(view, variable);
 }
 
 std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable) {

@@ -3,6 +3,7 @@
 // are estimated from.
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "engine/dataset/positions.h"
@@ -19,10 +20,20 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
 /// nothing of the selection out.
 std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable);
 
+/// The same, without positions beyond the last window and between windows: what batches take.
+std::vector<Positions> positions_in_windows(const View& view, std::uint32_t variable);
+
 /// Everything that the view selects, per dimension of the array.
 std::vector<Positions> positions_selected(const View& view, std::uint32_t variable);
 
 /// The positions without Positions::kNone.
 Positions without_gaps(const Positions& positions);
+
+/// How many chunks of this length along a dimension hold one of the positions.
+std::int64_t chunks_along(const Positions& positions, std::int64_t length);
+
+/// Decoded bytes of the chunks that hold something of the samples, by array; may be more than an
+/// integer holds.
+std::map<const Array*, double> bytes_to_read(const View& view);
 
 }  // namespace batchfs

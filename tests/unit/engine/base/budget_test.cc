@@ -30,6 +30,16 @@ TEST(Budget, ForcedReservationsGoOverAndBlockOthers) {
   EXPECT_FALSE(budget.try_reserve(1));
 }
 
+TEST(BudgetDeathTest, MoreIsNeverReleasedThanWasReserved) {
+  EXPECT_DEATH(
+      {
+        Budget budget(100);
+        const Budget::Reservation large = budget.reserve(~std::uint64_t{0});  // as -1 is
+        budget.try_reserve(1);
+      },
+      "no more memory is released");
+}
+
 TEST(Budget, MovingKeepsOneOwner) {
   Budget budget(100);
   Budget::Reservation a = budget.try_reserve(10);

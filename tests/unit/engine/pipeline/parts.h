@@ -41,6 +41,7 @@ struct Parts {
   ChunkCache cache{counters};
   Prefetcher prefetcher;
   LookAhead look_ahead{cache, budget.limit()};
+  KeptArrays kept{cache, budget.limit()};
   Executor executor{2};
   ChunkScheduler scheduler{executor, budget, cache, counters, trace, log};
   Ticker ticker{[this] {
@@ -57,9 +58,9 @@ struct Parts {
       UINT64_MAX,
       {.reserve = [this](std::uint64_t bytes) { return reclaimer.reserve_for_reader(bytes); },
        .is_at_work = [this] { return table.is_at_work(); }}};
-  const BatchAssembler::Environment environment{
-      table,    waiters,    queue,      reclaimer, budget, files, scheduler,
-      executor, prefetcher, look_ahead, counters,  trace,  log};
+  const BatchAssembler::Environment environment{table, waiters,   queue,    reclaimer,  budget,
+                                                files, scheduler, executor, prefetcher, look_ahead,
+                                                kept,  counters,  trace,    log};
   BatchAssembler assembler{environment};
   ReadAhead read_ahead{environment, assembler};
   int reads = 0;

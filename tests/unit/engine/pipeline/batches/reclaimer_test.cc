@@ -73,6 +73,40 @@ TEST_F(ReclaimerTest, APrefetchLeavesWhatIsPrefetchedAndChunksThatAreNeededSoone
   EXPECT_EQ(parts_.cache.bytes(), 20u);
 }
 
+TEST_F(ReclaimerTest, WhatKeepsNoReaderFromWaitingDropsNoChunkThatIsUsedAgain) {
+  make(0, true);
+  for (std::int64_t chunk : {0, 1, 2, 3}) cache(chunk);
+  for (std::int64_t chunk : {0, 1, 2})
+    parts_.cache.add_use({parts_.array.get(), chunk}, 50 + chunk);
+  const auto of_opened = parts_.reclaimer.reserve_spare(20);
+  EXPECT_TRUE(of_opened);
+  EXPECT_FALSE(has(0));
+  const auto of_no_use = parts_.reclaimer.reserve_spare(20);
+  EXPECT_TRUE(of_no_use);
+  EXPECT_EQ(parts_.cache.bytes(), 60u);
+  EXPECT_FALSE(parts_.reclaimer.reserve_spare(20));
+  EXPECT_EQ(parts_.cache.bytes(), 60u);
+  EXPECT_TRUE(parts_.reclaimer.reserve_for_prefetch(20, 10));
+  EXPECT_EQ(parts_.cache.bytes(), 40u);
+  EXPECT_FALSE(parts_.reclaimer.reserve_spare(20)) << "chunks lack memory";
+  parts_.cache.age_pressure();
+  EXPECT_FALSE(parts_.reclaimer.reserve_spare(20));
+  parts_.cache.age_pressure();
+  EXPECT_TRUE(parts_.reclaimer.reserve_spare(20));
+}
+
+TEST_F(ReclaimerTest, LeavesRoomForChunksThatAreToStay) {
+  cache(0);
+  parts_.cache.keep_arrays({parts_.array.get()}, 70);
+  EXPECT_FALSE(parts_.reclaimer.reserve_spare(40));
+  const auto spare = parts_.reclaimer.reserve_spare(30);
+  EXPECT_TRUE(spare);
+  EXPECT_EQ(parts_.budget.used(), 50u) << "room is left, not reserved";
+  const auto reader = parts_.reclaimer.reserve_for_reader(50);
+  EXPECT_TRUE(reader) << "a reader takes it";
+  EXPECT_EQ(parts_.cache.bytes(), 20u);
+}
+
 TEST_F(ReclaimerTest, GivesUpWhereReadersHoldTheMemory) {
   const auto held = parts_.budget.reserve(90);
   EXPECT_FALSE(parts_.reclaimer.reserve_for_reader(20));

@@ -166,5 +166,39 @@ TEST(ChunkCache, KeepsFewChunksOfAReaderThatPasses) {
   EXPECT_EQ(cache.bytes(), 3 * bytes);
 }
 
+TEST(ChunkCache, ChunksThatAreToStayGoBehindOthersWithoutAUse) {
+  Counters counters;
+  ChunkCache cache(counters);
+  const ChunkKey kept{array_number(1), 0}, other{array_number(2), 0}, used{array_number(2), 1};
+  for (const ChunkKey& key : {kept, other, used}) cache.insert(key, nullptr, chunk(), 16);
+  cache.add_use(used, 9);
+  cache.keep_arrays({kept.array}, 40);
+  EXPECT_EQ(cache.missing_bytes(), 24u);
+  EXPECT_TRUE(cache.evict_one(ChunkCache::kSpared));
+  EXPECT_TRUE(cache.holds(kept, kBox) && cache.holds(used, kBox));
+  EXPECT_FALSE(cache.evict_one(ChunkCache::kSpared));
+  EXPECT_FALSE(cache.is_pressed());
+  EXPECT_TRUE(cache.evict_one(20)) << "for what is worth more";
+  EXPECT_FALSE(cache.holds(kept, kBox));
+  EXPECT_EQ(cache.missing_bytes(), 40u);
+  EXPECT_TRUE(cache.evict_one());
+  EXPECT_TRUE(cache.is_pressed()) << "it had a use";
+  cache.insert(kept, nullptr, chunk(), 16);
+  cache.keep_arrays({}, 0);
+  EXPECT_EQ(cache.missing_bytes(), 0u);
+  EXPECT_TRUE(cache.evict_one(ChunkCache::kSpared));
+}
+
+TEST(ChunkCache, EntriesCountOnceTheyAreMany) {
+  Counters counters;
+  ChunkCache cache(counters);
+  EXPECT_EQ(cache.memory_of(100), 100u);
+  for (std::int64_t i = 0; i < ChunkCache::kFreeEntries; ++i)
+    cache.insert({array_number(1), i}, nullptr, chunk(), 1);
+  EXPECT_EQ(cache.memory_of(100), 100u + ChunkCache::kEntryBytes);
+  EXPECT_EQ(ChunkCache::memory_of_all(ChunkCache::kFreeEntries + 2, 100),
+            100.0 * (ChunkCache::kFreeEntries + 2) + 2 * ChunkCache::kEntryBytes);
+}
+
 }  // namespace chunk_cache_test
 }  // namespace batchfs

@@ -128,6 +128,18 @@ TEST_F(LookAheadTest, NobodyIsCalledWithTheLockHeld) {
   EXPECT_EQ(uses(*v, 4), 1u);
 }
 
+TEST_F(LookAheadTest, ChunksOfArraysThatStayBoundNoHorizon) {
+  const auto v = view(R"({"window": {"time": 1}, "batch": 2})");
+  LookAhead look_ahead(cache_, 2 * 3 * 96);
+  look_ahead.look(ahead(v, 1, 16), 0, none, kAll);
+  look_ahead.find_horizon();
+  EXPECT_TRUE(look_ahead.shares_beyond_memory());
+  cache_.keep_arrays({v->variables()[0]->array.get()}, 960);
+  look_ahead.find_horizon();
+  EXPECT_FALSE(look_ahead.shares_beyond_memory());
+  EXPECT_EQ(uses(*v, 7), 2u);
+}
+
 TEST_F(LookAheadTest, TheHorizonIsWhereHalfOfTheMemoryIsFull) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, 2 * 3 * 96);

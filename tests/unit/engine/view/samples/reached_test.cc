@@ -49,6 +49,40 @@ TEST(Reached, IsWhatTheBatchesHold) {
   }
 }
 
+TEST(Reached, InWindowsIsWhatTheBatchesHold) {
+  const auto dataset =
+      MemoryData()
+          .declare("v", "<f4", {"time", "x"}, {23, 3}, {3, 2})
+          .index("time", "<i4", counting<std::int32_t>(23), {{"units", "hours since 2000-01-01"}})
+          .dataset();
+  for (
+      const char* window :
+      {R"("window": {"time": {"size": 4, "stride": 4}})",
+       R"("window": {"time": {"size": 2, "stride": 5}})",
+       R"("window": {"time": {"size": 5, "stride": 3}})", R"("window": {"time": 1})",
+       R"("window": {"time": {"size": 3, "stride": 2, "wrap": true}, "x": 2})",
+       R"("window": {"time": {"size": 3, "stride": 7}}, "select": {"time": {"from": "#4"}})",
+       R"("window": {"time": 1}, "tensors": {"a": {"variables": ["v"], "offsets": {"time": ["6h"]}},
+           "b": {"variables": ["v"]}})"}) {
+    const auto view = parse_view(dataset, std::string("{") + window + R"(, "batch": 1})");
+    const std::vector<Positions> found = positions_in_windows(*view, 0);
+    ASSERT_EQ(found.size(), 2u);
+    std::vector<std::int64_t> times;
+    for (std::int64_t i = 0; i < found[0].size(); ++i) times.push_back(found[0][i]);
+    EXPECT_THAT(times, testing::UnorderedElementsAreArray(held(*view))) << window;
+  }
+}
+
+TEST(Reached, BytesAreThoseOfChunksThatBatchesTake) {
+  const auto dataset = MemoryData().declare("v", "<f4", {"time", "x"}, {23, 8}, {3, 4}).dataset();
+  const auto view = parse_view(
+      dataset, R"({"window": {"time": {"size": 2, "stride": 9}, "x": {"size": 3, "stride": 3}}})");
+  const auto bytes = bytes_to_read(*view);
+  ASSERT_EQ(bytes.size(), 1u);
+  EXPECT_EQ(bytes.begin()->second, 3 * 2 * 3 * 4 * 4)
+      << "times 0, 9 and 18, all of x but the last two";
+}
+
 TEST(Reached, OfManyOffsetsIsNoLessThanTheBatchesHold) {
   const auto dataset =
       MemoryData()

@@ -1,0 +1,91 @@
+#include "engine/pipeline/chunks/kept_arrays.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "engine/view/samples/reached.h"
+
+namespace batchfs {
+
+double KeptArrays::sum(const Sizes& arrays) {
+  return std::accumulate(arrays.begin(), arrays.end(), 0.0,
+                         [](double all, const auto& array) { return all + array.second.taken; });
+}
+
+/// Adds those of another view, which may take the same chunks.
+void KeptArrays::add(const Sizes& more, Sizes& arrays) {
+  for (const auto& [array, size] : more) {
+    Size& all = arrays[array];
+    all.whole = size.whole;
+    all.taken = std::min(all.taken + size.taken, size.whole);
+  }
+}
+
+/// Precondition: mutex_ is held.
+KeptArrays::Entry& KeptArrays::find(const std::shared_ptr<const View>& view) {
+  Entry& entry = views_[view.get()];
+  if (!entry.view.expired()) return entry;
+  // New, or of another view that was at its address.
+  entry = {.view = view};
+  for (const auto& [array, bytes] : bytes_to_read(*view)) {
+    if (!ChunkCache::is_worth_keeping(*array)) continue;
+    const std::uint64_t chunk = array->chunk_bytes();
+    const auto memory = [chunk](double chunks) { return ChunkCache::memory_of_all(chunks, chunk); };
+    entry.arrays[array] = {memory(bytes / static_cast<double>(chunk)),
+                           memory(static_cast<double>(array->grid().chunk_count()))};
+  }
+  return entry;
+}
+
+double KeptArrays::bytes_of(const std::shared_ptr<const View>& view) {
+  const std::lock_guard lock(mutex_);
+  return sum(find(view).arrays);
+}
+
+/// Precondition: mutex_ is held.
+KeptArrays::Sizes KeptArrays::kept_arrays() const {
+  Sizes arrays;
+  for (const auto& [view, entry] : views_)
+    if (entry.kept) add(entry.arrays, arrays);
+  return arrays;
+}
+
+/// Precondition: mutex_ is held.
+void KeptArrays::tell_cache() {
+  const Sizes kept = kept_arrays();
+  std::set<const Array*> arrays;
+  for (const auto& [array, size] : kept) arrays.insert(array);
+  cache_.keep_arrays(std::move(arrays), static_cast<std::uint64_t>(sum(kept)));
+}
+
+bool KeptArrays::keep(const std::shared_ptr<const View>& view, std::uint64_t now) {
+  const std::lock_guard lock(mutex_);
+  find(view).last_used = now;
+  const std::size_t forgotten = std::erase_if(views_, [now](const auto& each) {
+    return each.second.view.expired() || each.second.last_used + kForgotten < now;
+  });
+  Entry& entry = views_.at(view.get());
+  if (!entry.kept) {
+    Sizes together = kept_arrays();
+    add(entry.arrays, together);
+    entry.kept = ChunkCache::can_keep_all(sum(together), memory_);
+    if (entry.kept || forgotten > 0) tell_cache();
+  } else if (forgotten > 0) {
+    tell_cache();
+  }
+  return entry.kept;
+}
+
+void KeptArrays::forget(const std::function<bool(const View&)>& chosen) {
+  std::vector<std::shared_ptr<const View>> held;  // a view may end here, without the lock
+  const std::lock_guard lock(mutex_);
+  std::erase_if(views_, [&](const auto& each) {
+    held.push_back(each.second.view.lock());
+    return held.back() == nullptr || chosen(*held.back());
+  });
+  tell_cache();
+}
+
+}  // namespace batchfs
