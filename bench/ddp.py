@@ -2,16 +2,20 @@
 """Training on several GPUs of one host by torchrun, DistributedDataParallel in bfloat16, all ranks reading one mount.
 
     bench/ddp.py STORE [--gpus 1,2,4,8] [--net unet,small] [--mode client,server] [--latency MS] [--steps 60]
+                       [--ranks-per-gpu 1] [--resume 4,2]
 
 STORE has variables of (time, latitude, longitude), as bench/gpu_batches makes them. A batch is pairs of steps with all
-variables as channels. Of each number of GPUs, net and mode, the table has the samples per second of all ranks; the same
+variables as channels. For each number of GPUs, net and mode, the table has the samples per second of all ranks; the same
 with one batch that stays in memory, which is the training alone; the share of the step that reading costs; the share of
-the time in which a GPU computed nothing; and the bytes that the mount fetched and decoded, and that each rank read from
-files, beside the delivered ones. `--latency` reads over HTTP from bench_origin, which answers each request this late.
+the time in which a GPU computed nothing; the processor seconds in a second of the daemon, and of the rank that took most,
+fed and alone; and the bytes that the mount fetched and decoded in these steps, and that each rank read from files, beside
+the delivered ones. `--latency` reads over HTTP from bench_origin, which answers each request this late. Several ranks on one GPU
+(`--ranks-per-gpu`) add up gradients by gloo: NCCL accepts one.
 
 Checked in every run: all ranks together read the batches of each epoch in order, each once; their samples are those of
-`batchfs plan --windows`; the first and the last batch of each rank have the bytes of the mount's files; and a training
-that continues from a state in the middle, with another number of ranks where there are several, reads what was left.
+`batchfs plan --windows`; the first and the last batch of each rank have the bytes of the mount's files; and ranks that
+continue from the state at the end, as many as `--resume` names (half and a quarter as many where it is not given, none
+for ''), read what was left, in order, with the right samples and bytes.
 Needs PyTorch, numpy and the Python package; without GPUs it runs on processors, to test itself.
 """
 
@@ -30,6 +34,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 WARM_UP = 5
+CONTINUED = 3  # batches that a rank reads to see that it continues rightly
 
 
 def view_of(store, size):
@@ -122,9 +127,33 @@ class Timer:
         self.events.append((first, last))
 
 
-def train(place, out, kind, mode, steps):
-    """Prints nothing: writes what it found to a file of its rank."""
+def same_as_file(place, batch):
+    """Whether the tensors of a batch have the bytes of the mount's files."""
     import numpy as np
+    import torch
+
+    folder = pathlib.Path(place) / f"views/pairs/epoch-{batch.epoch:04d}/batch-{batch.number:06d}"
+    return all(np.array_equal(batch[name].torch().cpu().view(torch.int32).numpy(), np.load(folder / f"{name}.npy").view("i4"))
+               for name in ("x", "y"))
+
+
+def read_of(batch):
+    return batch.epoch, batch.number, batch.index.tolist()
+
+
+def continued(place, state, **options):
+    """The next batches from a state on: which, and whether their bytes are right."""
+    import batchfs
+
+    with batchfs.open(place, **options) as data:
+        data.load_state_dict(state)
+        batches = itertools.islice((batch for _ in itertools.count() for batch in data), CONTINUED)
+        found = [(read_of(batch), same_as_file(place, batch)) for batch in batches]
+    return {"read": [read for read, _ in found], "right": [right for _, right in found]}
+
+
+def train(place, out, kind, mode, steps, ranks_per_gpu, resume):
+    """Prints nothing: writes what it found to a file of its rank."""
     import torch
     import torch.distributed as dist
     from torch.nn.parallel import DistributedDataParallel
@@ -132,30 +161,26 @@ def train(place, out, kind, mode, steps):
     import batchfs
 
     gpu = torch.cuda.is_available()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) // ranks_per_gpu) if gpu else torch.device("cpu")
     if gpu:
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if gpu else "gloo")
+    dist.init_process_group("nccl" if gpu and ranks_per_gpu == 1 else "gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(0)
 
     begin = time.perf_counter()
-    data = batchfs.open(place, device=str(device), rank=rank, world=world, mode=mode if gpu else "auto")
+    options = {"device": str(device), "mode": mode if gpu else "auto"}
+    data = batchfs.open(place, rank=rank, world=world, **options)
     batches, read = (batch for _ in itertools.count() for batch in data), []
 
     def following():
         batch = next(batches)
-        read.append((batch.epoch, batch.number, batch.index.tolist()))
+        read.append(read_of(batch))
         return batch
-
-    def same_as_file(batch):
-        folder = pathlib.Path(place) / f"views/pairs/epoch-{batch.epoch:04d}/batch-{batch.number:06d}"
-        return all(np.array_equal(batch[name].torch().cpu().view(torch.int32).numpy(), np.load(folder / f"{name}.npy").view("i4"))
-                   for name in ("x", "y"))
 
     batch = following()
     first_ms = (time.perf_counter() - begin) * 1e3
-    right = [same_as_file(batch)]
+    right = [same_as_file(place, batch)]
     x, y = batch["x"].torch(), batch["y"].torch()
     model = DistributedDataParallel(net_of(kind, x.shape[1]).to(device))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
@@ -174,15 +199,22 @@ def train(place, out, kind, mode, steps):
 
     timer = Timer(torch, device)
     timer.run(WARM_UP, lambda timer: learn(x, y, timer))
+    cpu = time.process_time()
     alone, alone_idle = timer.run(steps, lambda timer: learn(x, y, timer))
+    alone_cores = (time.process_time() - cpu) / alone
     timer.run(WARM_UP, fed)
-    before = io_of_this_process()
+    daemon, files, cpu = daemon_so_far(place), io_of_this_process(), time.process_time()
     both, idle = timer.run(steps, fed)
-    files = io_of_this_process() - before
+    cpu, files = time.process_time() - cpu, io_of_this_process() - files
+    daemon = {name: now - daemon[name] for name, now in daemon_so_far(place).items()}
     state = data.state_dict()
-    right.append(same_as_file(following()))
+    right.append(same_as_file(place, following()))
     found = {"rank": rank, "mode": data.mode, "first_ms": first_ms, "alone": alone, "alone_idle": alone_idle, "fed": both, "idle": idle,
-             "samples": len(batch.index), "bytes": x.nbytes + y.nbytes, "files": files, "read": read, "right": right, "state": state}
+             "daemon": daemon, "cores": cpu / both, "alone_cores": alone_cores, "samples": len(batch.index),
+             "bytes": x.nbytes + y.nbytes, "files": files, "read": read, "right": right, "state": state}
+    batches = batch = x = y = None
+    data.close()
+    found["continued"] = {other: continued(place, state, rank=rank, world=other, **options) for other in resume if rank < other}
     (pathlib.Path(out) / f"rank-{rank}.json").write_text(json.dumps(found))
     dist.barrier()
     dist.destroy_process_group()
@@ -193,13 +225,25 @@ def io_of_this_process():
     return int(pathlib.Path("/proc/self/io").read_text().split("rchar: ")[1].split()[0])
 
 
+def daemon_so_far(place):
+    """Bytes that the daemon has fetched and decoded, also for GPUs, and the processor seconds that it took."""
+    status = json.loads((pathlib.Path(place) / ".batchfs/status.json").read_text())
+    return {"fetched": status["bytes_fetched"], "decoded": status["bytes_decoded"], "cpu": processor_seconds(status["pid"])}
+
+
+def processor_seconds(process):
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 # The command.
 
 
-def torchrun(ranks, place, kind, mode, steps):
+def torchrun(ranks, place, kind, mode, steps, ranks_per_gpu, resume):
     with tempfile.TemporaryDirectory() as out:
         subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), __file__,
-                        place, "--rank-of", out, "--net", kind, "--mode", mode, "--steps", str(steps)],
+                        place, "--rank-of", out, "--net", kind, "--mode", mode, "--steps", str(steps),
+                        "--ranks-per-gpu", str(ranks_per_gpu), "--resume", ",".join(map(str, resume))],
                        check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=600)
         return [json.loads((pathlib.Path(out) / f"rank-{rank}.json").read_text()) for rank in range(ranks)]
 
@@ -226,76 +270,91 @@ class Order:
         return self.epochs[epoch]
 
 
-def mistakes(ranks, order, place, other):
-    """What was not as it must be."""
-    import batchfs
+def reads_of(state, rank, world, total):
+    """Epoch and number of the batches that a rank reads from a state on, of epochs of `total` batches, without an end."""
+    epoch, done = state["epoch"], state["batches_done"]
+    while True:
+        for i in range((total - done) // world):  # as many for each rank: "remainder" is "drop"
+            yield [epoch, done + rank + world * i]
+        epoch, done = epoch + 1, 0
 
-    found = []
-    world, count = len(ranks), len(order(0)) // len(ranks)  # batches of a rank in an epoch
+
+def mistakes(ranks, order, resume):
+    """What was not as it must be."""
+    found, world, total = [], len(ranks), len(order(0))
+
+    def compare(who, read, right, start, rank, world):
+        if [[epoch, number] for epoch, number, _ in read] != list(itertools.islice(reads_of(start, rank, world, total), len(read))):
+            found.append(f"{who} did not read its batches in order")
+        if any(index != order(epoch)[number] for epoch, number, index in read):
+            found.append(f"{who}: the samples are not those of the plan")
+        if not (right and all(right)):
+            found.append(f"{who}: the bytes are not those of the mount's files")
+
     for one in ranks:
-        right = [[i // count, one["rank"] + world * (i % count)] for i in range(len(one["read"]))]
-        if [[epoch, number] for epoch, number, _ in one["read"]] != right:
-            found.append(f"rank {one['rank']} did not read its batches in order")
-        if any(index != order(epoch)[number] for epoch, number, index in one["read"]):
-            found.append(f"rank {one['rank']}: the samples are not those of the plan")
-        if one["right"] != [True, True]:
-            found.append(f"rank {one['rank']}: the bytes are not those of the mount's files")
-    state = ranks[0]["state"]
-    done = len(ranks[0]["read"]) - 1  # the last batch was read after the state was taken
-    if (state["epoch"], state["batches_done"]) not in ((done // count, done % count * world), (done // count - 1, count * world)):
-        found.append(f"after {done} batches of each rank the state says {state}")
-    if state["batches_done"] + other <= len(order(0)):
-        left = []
-        for rank in range(other):
-            data = batchfs.open(place, rank=rank, world=other)
-            data.load_state_dict(state)
-            left.append(next(iter(data)).number)
-        if left != [state["batches_done"] + rank for rank in range(other)]:
-            found.append(f"{other} ranks continue after {state['batches_done']} batches with {left}")
+        compare(f"rank {one['rank']}", one["read"], one["right"], {"epoch": 0, "batches_done": 0}, one["rank"], world)
+        last = one["read"][-2]  # a batch was read after the state was taken
+        if [one["state"]["epoch"], one["state"]["batches_done"]] != [last[0], last[1] - one["rank"] + world]:
+            found.append(f"rank {one['rank']}: after batch {last[1]} of epoch {last[0]} the state is {one['state']}")
+    for other in resume:
+        for one in ranks[:other]:
+            after = one["continued"].get(str(other), {"read": [], "right": []})
+            compare(f"rank {one['rank']} of {other} that continue", after["read"], after["right"], one["state"], one["rank"], other)
+            if len(after["read"]) != CONTINUED:
+                found.append(f"rank {one['rank']} of {other} that continue read {len(after['read'])} batches of {CONTINUED}")
     return found
 
 
-def measured(mount, store, view, order, ranks, kind, mode, steps):
+def measured(arguments, place, view, order, gpus, kind, mode):
     import harness.mount
 
-    report = {}
-    with harness.mount.Mount(report, store, [view], mount) as path:
-        every = torchrun(ranks, str(path), kind, mode, steps)
-        bad = mistakes(every, order, str(path), max(1, ranks // 2))
-    status = report["status"]
-    delivered = sum(one["bytes"] * len(one["read"]) for one in every)
+    ranks = gpus * arguments.ranks_per_gpu
+    resume = sorted({max(1, ranks // 2), max(1, ranks // 4)}, reverse=True) if arguments.resume is None else arguments.resume
+    resume = [other for other in resume if other <= ranks]
+    with harness.mount.Mount({}, place, [view], arguments.option) as path:
+        every = torchrun(ranks, str(path), kind, mode, arguments.steps, arguments.ranks_per_gpu, resume)
+        bad = mistakes(every, order, resume)
+    delivered, daemon = sum(one["bytes"] for one in every) * arguments.steps, every[0]["daemon"]
     slowest, alone = max(one["fed"] for one in every), max(one["alone"] for one in every)
-    samples = sum(one["samples"] for one in every) * steps
+    samples = sum(one["samples"] for one in every) * arguments.steps
     idle = [one["idle"] for one in every if one["idle"] is not None]
-    return {"gpus": ranks, "net": kind, "mode": every[0]["mode"], "samples_s": samples / slowest, "alone_samples_s": samples / alone,
-            "cost": slowest / alone - 1, "idle": max(idle) if idle else None,
+    return {"gpus": gpus, "ranks": ranks, "net": kind, "mode": every[0]["mode"], "samples_s": samples / slowest,
+            "alone_samples_s": samples / alone, "cost": slowest / alone - 1, "idle": max(idle) if idle else None,
             "alone_idle": max((one["alone_idle"] for one in every if one["alone_idle"] is not None), default=None),
-            "first_ms": max(one["first_ms"] for one in every), "fetched": status["bytes_fetched"] / delivered,
-            "decoded": status["bytes_decoded"] / delivered, "files_of_rank": [one["files"] / (one["bytes"] * steps) for one in every],
-            "mistakes": bad}
+            "daemon_cores": daemon["cpu"] / every[0]["fed"], "cores": max(one["cores"] for one in every),
+            "alone_cores": max(one["alone_cores"] for one in every),
+            "first_ms": max(one["first_ms"] for one in every), "fetched": daemon["fetched"] / delivered,
+            "decoded": daemon["decoded"] / delivered, "continued": resume,
+            "files_of_rank": [one["files"] / (one["bytes"] * arguments.steps) for one in every], "mistakes": bad}
 
 
 def table_of(rows):
     from harness.table import text
 
-    one_gpu = {(row["net"], row["mode"]): row["samples_s"] for row in rows if row["gpus"] == 1}
+    one_gpu = {(row["net"], row["mode"]): row["samples_s"] for row in rows if row["ranks"] == 1}
 
-    def linear(row):
+    def times(row):
         base = one_gpu.get((row["net"], row["mode"]))
-        return row["samples_s"] / (base * row["gpus"]) if base else None
+        return row["samples_s"] / base if base else None
 
     percent = lambda share: "-" if share is None else f"{share:.1%}"  # noqa: E731
-    return text([[f"{row['gpus']} {row['net']} {row['mode']}", row["samples_s"], row["alone_samples_s"], percent(row["cost"]), linear(row),
-                  percent(row["idle"]), percent(row["alone_idle"]), row["first_ms"], row["fetched"], row["decoded"], max(row["files_of_rank"])]
-                 for row in rows],
-                ["GPUs, net, mode", "samples/s", "alone", "cost", "x linear", "GPU idle", "alone", "first, ms",
-                 "fetched/delivered", "decoded", "read by a rank"])
+    return text([[f"{row['gpus']}, {row['ranks']}, {row['net']}, {row['mode']}", row["samples_s"], row["alone_samples_s"],
+                  percent(row["cost"]), times(row), percent(row["idle"]), percent(row["alone_idle"]), row["daemon_cores"], row["cores"],
+                  row["alone_cores"], row["first_ms"], row["fetched"], row["decoded"], max(row["files_of_rank"])] for row in rows],
+                ["GPUs, ranks, net, mode", "samples/s", "alone", "cost", "x one", "GPU idle", "alone", "daemon's cores", "a rank's", "alone",
+                 "first, ms", "fetched/delivered", "decoded", "read by a rank"])
+
+
+def numbers(text):
+    return [int(number) for number in text.split(",") if number]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", type=pathlib.Path)
-    parser.add_argument("--gpus", default="1,2,4,8", help="numbers of ranks; those above the GPUs of the machine are left out")
+    parser.add_argument("--gpus", type=numbers, default=[1, 2, 4, 8], help="those above the GPUs of the machine are left out")
+    parser.add_argument("--ranks-per-gpu", type=int, default=1)
+    parser.add_argument("--resume", type=numbers, help="numbers of ranks that continue from the state at the end, no more than trained")
     parser.add_argument("--net", default="unet,small")
     parser.add_argument("--mode", default="client,server")
     parser.add_argument("--steps", type=int, default=60)
@@ -306,7 +365,8 @@ def main():
     parser.add_argument("--rank-of", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.rank_of:
-        return train(str(arguments.store), arguments.rank_of, arguments.net, arguments.mode, arguments.steps)
+        return train(str(arguments.store), arguments.rank_of, arguments.net, arguments.mode, arguments.steps, arguments.ranks_per_gpu,
+                     arguments.resume)
 
     import torch
 
@@ -321,13 +381,13 @@ def main():
         place = str(store)
         if arguments.latency is not None:
             place = stack.enter_context(Origin(store.parent, latency=arguments.latency)).url(store)
-        for ranks in map(int, arguments.gpus.split(",")):
-            if gpus and ranks > gpus:
-                print(f"left out: {ranks} GPUs; there are {gpus}")
+        for count in arguments.gpus:
+            if gpus and count > gpus:
+                print(f"left out: {count} GPUs; there are {gpus}")
                 continue
             for kind in arguments.net.split(","):
                 for mode in arguments.mode.split(","):
-                    row = measured(arguments.option, place, view, order, ranks, kind, mode, arguments.steps)
+                    row = measured(arguments, place, view, order, count, kind, mode)
                     rows.append(row)
                     print(json.dumps(row), flush=True)
     print(table_of(rows))
@@ -335,7 +395,7 @@ def main():
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
     for row in rows:
         for mistake in row["mistakes"]:
-            print(f"WRONG: {row['gpus']} GPUs, {row['net']}, {row['mode']}: {mistake}")
+            print(f"WRONG: {row['gpus']} GPUs, {row['ranks']} ranks, {row['net']}, {row['mode']}: {mistake}")
     return 1 if any(row["mistakes"] for row in rows) else 0
 
 

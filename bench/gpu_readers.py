@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Several reading processes on one GPU, from the page cache and from the disk.
+"""Several reading processes on one GPU, or on several, from the page cache and from the disk.
 
-    bench/gpu_readers.py FOLDER [--codings zstd-3,blosc-lz4,raw] [--readers 1,2,4] [--mode client,server] [--seconds 5]
+    bench/gpu_readers.py FOLDER [--codings zstd-3,blosc-lz4,raw] [--readers 1,2,4] [--gpus 1] [--mode client,server] [--seconds 5]
 
-FOLDER is bench/gpu_batches' own, with its stores in it. The readers are ranks of one mount; each takes torch tensors of
-its batches, pairs of steps with all variables in a global shuffle, and adds up x, so that the GPU reads it. Printed are
-GB/s delivered to all readers, and the longest time to a first batch. `--cold` takes the store
-out of the page cache before each run, and lets a reader go through its batches once: what is larger than the page cache
-is read as fast as that. Beside them TensorStore in as many processes, each with pinned memory of its own and the number
-of samples, in an order of its own; a step that is x of one sample and y of another is read for both.
+FOLDER is bench/gpu_batches' own, with its stores in it. The readers are ranks of one mount, reader i on GPU i modulo
+`--gpus`; each takes torch tensors of its batches, pairs of steps with all variables in a global shuffle, and adds up x, so
+that the GPU reads it. Printed are GB/s delivered to all readers, the processor seconds in a second that the daemon takes
+meanwhile, and the longest time to a first batch. `--cold` takes the store out of the page cache before each run, and lets a
+reader go through its batches once: what is larger than the page cache is read as fast as that. Beside them TensorStore in
+as many processes, each with pinned memory of its own and the number of samples, in an order of its own; a step that is x
+of one sample and y of another is read for both.
 
 Checked after measuring: the first batch of each reader has the bytes of the mount's files. Needs PyTorch with CUDA,
 TensorStore for the peer (left out where it is missing) and the Python package.
@@ -24,24 +25,26 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from ddp import view_of
+from ddp import processor_seconds, view_of
 from harness import mount
 from harness.table import text
 
 BATCH = 4
+HEADER = ["readers", "GB/s", "daemon's cores", "first, ms"]
 
 
-def read(pipe, place, rank, world, mode, seconds, limit):
+def read(pipe, place, gpu, rank, world, mode, seconds, limit):
     """A reader of batchfs: tells its first batch's milliseconds, waits for the others, and tells what it read."""
     import numpy as np
     import torch
 
     import batchfs
 
+    torch.cuda.set_device(gpu)
     torch.zeros(1, device="cuda")
     pipe.recv()
     begin = time.perf_counter()
-    data = batchfs.open(place, device="cuda", rank=rank, world=world, mode=mode)
+    data = batchfs.open(place, device=f"cuda:{gpu}", rank=rank, world=world, mode=mode)
     batches = (batch for _ in range(1000) for batch in data)
     batch = next(batches)
     tensors = batch.torch()
@@ -56,12 +59,13 @@ def read(pipe, place, rank, world, mode, seconds, limit):
     pipe.send({"mode": data.mode, "first_ms": first_ms, "bytes": count * size, "seconds": passed, "right": right})
 
 
-def read_by_tensorstore(pipe, store, rank, world, rows, seconds, limit):
+def read_by_tensorstore(pipe, store, gpu, rows, seconds, limit):
     """The peer: `rows` are the numbers of the samples of this rank's batches."""
     import numpy as np
     import tensorstore as ts
     import torch
 
+    torch.cuda.set_device(gpu)
     torch.zeros(1, device="cuda")
     names = sorted(path.name for path in pathlib.Path(store).iterdir() if (path / ".zarray").exists())
     context = ts.Context({"cache_pool": {"total_bytes_limit": 0}})
@@ -130,8 +134,9 @@ def forget(store):
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def together(target, arguments_of, world):
-    """What the readers tell, started at once, and measured at once after the first batch of each."""
+def together(target, arguments_of, world, daemon=None):
+    """What the readers tell, started at once, and measured at once after the first batch of each; and the processor
+    seconds of the daemon meanwhile."""
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []
     for rank in range(world):
@@ -140,20 +145,27 @@ def together(target, arguments_of, world):
         processes[-1].start()
         there.close()
         pipes.append(here)
+    looks = []
     for told in (None, "ready", None, "read", None):
         for pipe in pipes:
             pipe.recv() if told else pipe.send("go")
+        if told and daemon:
+            looks.append(processor_seconds(daemon))
     found = [pipe.recv() for pipe in pipes]
     for process in processes:
         process.join()
-    return found
+    return found, looks[1] - looks[0] if daemon else None
 
 
-def row_of(name, found):
+def row_of(world, found, daemon_cpu):
+    name = f"{world} {found[0]['mode']}"
     if not all(one["right"] for one in found):
         raise SystemExit(f"{name}: wrong bytes")
-    rate = sum(one["bytes"] for one in found) / max(one["seconds"] for one in found) / 1e9
-    return {"name": name, "GB_s": rate, "first_ms": max(one["first_ms"] for one in found)}
+    seconds = max(one["seconds"] for one in found)
+    row = {"name": name, "GB_s": sum(one["bytes"] for one in found) / seconds / 1e9, "first_ms": max(one["first_ms"] for one in found),
+           "daemon_cores": daemon_cpu / seconds if daemon_cpu is not None else None}
+    print(json.dumps(row), flush=True)
+    return row
 
 
 def measured(arguments, store, view, world, mode):
@@ -162,16 +174,18 @@ def measured(arguments, store, view, world, mode):
         forget(store)
     with mount.Mount(report, str(store), [view]) as path:
         limit = arguments.limit if arguments.cold else None
-        found = together(read, lambda rank: (str(path), rank, world, mode, arguments.seconds, limit), world)
-    return row_of(f"{world} {found[0]['mode']}", found)
+        daemon = json.loads((path / ".batchfs/status.json").read_text())["pid"]
+        arguments_of = lambda rank: (str(path), rank % arguments.gpus, rank, world, mode, arguments.seconds, limit)  # noqa: E731
+        found = together(read, arguments_of, world, daemon)
+    return row_of(world, *found)
 
 
 def peer(arguments, store, samples, world):
     if arguments.cold:
         forget(store)
     limit = arguments.limit if arguments.cold else None
-    found = together(read_by_tensorstore, lambda rank: (str(store), rank, world, samples[rank::world], arguments.seconds, limit), world)
-    return row_of(f"{world} tensorstore", found)
+    arguments_of = lambda rank: (str(store), rank % arguments.gpus, samples[rank::world], arguments.seconds, limit)  # noqa: E731
+    return row_of(world, *together(read_by_tensorstore, arguments_of, world))
 
 
 def main():
@@ -179,6 +193,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--codings", default="zstd-3,blosc-lz4,raw")
     parser.add_argument("--readers", default="1,2,4")
+    parser.add_argument("--gpus", type=int, default=1, help="over which the readers are spread")
     parser.add_argument("--mode", default="client,server")
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--cold", action="store_true", help="from the disk")
@@ -203,7 +218,7 @@ def main():
             rows.append(peer(arguments, store, samples, world))
         title = f"{coding}, {steps} steps, from the {'disk' if arguments.cold else 'page cache'}"
         results[title] = rows
-        print(f"\n{title}\n{text([[row['name'], row['GB_s'], row['first_ms']] for row in rows], ['readers', 'GB/s', 'first, ms'])}", flush=True)
+        print(f"\n{title}\n{text([[row['name'], row['GB_s'], row['daemon_cores'], row['first_ms']] for row in rows], HEADER)}", flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))
     return 0

@@ -6,7 +6,7 @@ std::span<const CounterInfo> counter_table() {
   static constexpr CounterInfo kTable[] = {
       {"bytes_fetched", "Stored bytes read from the store", &Counters::bytes_fetched},
       {"bytes_decoded", "Bytes that left a decoder", &Counters::bytes_decoded},
-      {"bytes_delivered", "Bytes of tensor files opened and values read",
+      {"bytes_delivered", "Bytes of batches and values given to readers",
        &Counters::bytes_delivered},
       {"chunks_fetched", "Chunks read from the store", &Counters::chunks_fetched},
       {"chunks_decoded", "Chunks decoded", &Counters::chunks_decoded},

@@ -12,7 +12,7 @@ namespace batchfs {
 struct Counters {
   std::atomic<std::uint64_t> bytes_fetched{0};    // stored bytes read from the store
   std::atomic<std::uint64_t> bytes_decoded{0};    // bytes that left a decoder
-  std::atomic<std::uint64_t> bytes_delivered{0};  // bytes of tensor files opened and values read
+  std::atomic<std::uint64_t> bytes_delivered{0};  // of batches, also in GPU memory, and values
   std::atomic<std::uint64_t> chunks_fetched{0};
   std::atomic<std::uint64_t> chunks_decoded{0};
   std::atomic<std::uint64_t> chunk_cache_hits{0};

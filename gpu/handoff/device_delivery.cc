@@ -53,8 +53,12 @@ struct DeviceDelivery::Feed {
   }
 };
 
-DeviceDelivery::DeviceDelivery(Options options, Delivery& host, Log& log)
-    : options_(std::move(options)), host_(host), fallbacks_(log), sweeper_([this] { sweep(); }) {}
+DeviceDelivery::DeviceDelivery(Options options, Delivery& host, Counters& counters, Log& log)
+    : options_(std::move(options)),
+      host_(host),
+      counters_(counters),
+      fallbacks_(log),
+      sweeper_([this] { sweep(); }) {}
 
 DeviceDelivery::~DeviceDelivery() {
   {
@@ -264,7 +268,7 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
       feed->used = Clock::now();
       if (const auto given = feed->given.find(place); given != feed->given.end()) {
         if (auto delivered = given->second.lock()) {
-          ++batches_;
+          count(*delivered, 1);
           lock.unlock();
           done(std::move(delivered), nullptr);
           return 0;
@@ -418,8 +422,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
             if (feed.left && feed.idle()) changed_.notify_all();
           });
       feed.given[place] = delivered;
-      batches_ += waiting.size();
-      for (const auto& tensor : delivered->tensors) bytes_ += tensor.bytes * waiting.size();
+      count(*delivered, waiting.size());
     }
     lock.unlock();
     if (delivered != nullptr && waiting.empty()) slot.release();

@@ -27,6 +27,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/log.h"
+#include "engine/telemetry/counters.h"
 #include "gpu/handoff/delivery.h"
 #include "gpu/handoff/fallback_log.h"
 
@@ -80,8 +81,8 @@ class DeviceDelivery final : public Delivery {
     std::function<std::unique_ptr<SlotStream>(const BatchRequest&, std::uint64_t memory)>
         make_stream;
   };
-  /// `host` outlives it.
-  DeviceDelivery(Options options, Delivery& host, Log& log);
+  /// `host` and `counters`, those of all that the process reads, outlive it.
+  DeviceDelivery(Options options, Delivery& host, Counters& counters, Log& log);
   /// Nobody holds batches of it.
   ~DeviceDelivery() override;
 
@@ -131,12 +132,20 @@ class DeviceDelivery final : public Delivery {
   void hand_to_host(Waiting one, const Reason& reason);
   std::uint64_t open_on_host(BatchRequest request, Fallback why, Done done);
   Done from_host(std::uint64_t id, Fallback why, Done done);
+  void count(const DeliveredBatch& delivered, std::uint64_t readers) {
+    batches_ += readers;
+    for (const auto& tensor : delivered.tensors) {
+      bytes_ += tensor.bytes * readers;
+      counters_.bytes_delivered += tensor.bytes * readers;
+    }
+  }
   void sweep();
   bool must_end(const Feed& feed, std::chrono::steady_clock::time_point now) const;
   void end_idle(bool all);
 
   const Options options_;
   Delivery& host_;
+  Counters& counters_;
 
   mutable std::mutex mutex_;  // guards what follows, and the feeds
   std::condition_variable changed_;

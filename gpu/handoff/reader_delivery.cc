@@ -35,7 +35,7 @@ class ReaderDelivery::Reading final : public Delivery,
                       [this, &engine](const BatchRequest& first, std::uint64_t most) {
                         return reader_slots(engine, channel_.fd, ++last_stream_, first, most);
                       }},
-                 host, log) {}
+                 host, engine.counters(), log) {}
 
   Mode mode() const override { return Mode::client; }
   bool serves(const HelloMessage&) const override { return true; }

@@ -94,7 +94,7 @@ class ReaderSlots final : public SlotStream {
           return gpu::BatchNumber{epoch_of(place), number_of(place)};
         },
         gpu::ProgramSource::Options{layout_.sizes, staging_.data(), layout_.part, rank_, world_,
-                                    &engine.trace()},
+                                    &engine.trace(), &engine.counters()},
         executor_, counters_);
     planner_ = std::thread([this] { guarded([this] { plan(); }); });
     launcher_ = std::thread([this] { guarded([this] { launch(); }); });

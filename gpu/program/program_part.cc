@@ -132,6 +132,24 @@ void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, 
   }
 }
 
+void count(const EncodedChunk& arrived, Counters& counters) {
+  counters.bytes_fetched += arrived.held();
+  ++counters.chunks_fetched;
+}
+
+void count(const ProgramPart& part, Counters& counters) {
+  for (const StagedChunk& staged : part.chunks) {
+    if (staged.way == StagedChunk::Way::made) continue;
+    if (staged.stored) {
+      const bool of_values = staged.way == StagedChunk::Way::cpu;
+      counters.bytes_fetched += of_values ? staged.stored->size : staged.size;
+      ++counters.chunks_fetched;
+    }
+    counters.bytes_decoded += staged.chunk->bytes;
+    ++counters.chunks_decoded;
+  }
+}
+
 std::shared_ptr<const Program> build_program(ProgramPart& part, const ProgramPlace& place) {
   if (part.why_failed.empty()) {
     try {

@@ -15,6 +15,7 @@
 
 #include "engine/array/array.h"
 #include "engine/array/shard_presence.h"
+#include "engine/telemetry/counters.h"
 #include "gpu/program/assembly_plan.h"
 #include "gpu/program/chunk_arena.h"
 #include "gpu/program/gpu_codec_support.h"
@@ -98,6 +99,12 @@ struct ProgramPart {
   std::shared_ptr<const Program> program;     // once complete; guarded by the source's mutex
   std::uint64_t read_from = 0, given_at = 0;  // when, for the trace
 };
+
+/// Adds a chunk of a remote store that has arrived.
+void count(const EncodedChunk& arrived, Counters& counters);
+/// Adds the chunks of a part whose bytes are all there: those of local stores as read, and all as
+/// decoded.
+void count(const ProgramPart& part, Counters& counters);
 
 /// What a part's program is made for.
 struct ProgramPlace {

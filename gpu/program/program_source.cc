@@ -157,6 +157,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
         if (chunk == nullptr) return false;
       } else {
         ++counters_.chunks_shared;
+        if (options_.counters != nullptr) ++options_.counters->chunk_cache_hits;
         if (!all_local_) fetches_.erase(key);  // fetched before it was known to be here
         if (chunk->decoded_by != part->number) part->assemble_after.push_back(chunk->decoded_by);
       }
@@ -272,6 +273,7 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
     if (const auto* error = std::get_if<std::exception_ptr>(staged.fetched.get()))
       std::rethrow_exception(*error);
     const auto& encoded = std::get<EncodedChunk>(*staged.fetched);
+    if (options_.counters != nullptr) count(encoded, *options_.counters);
     staged.object_missing = encoded.object_missing;
     if (encoded.missing) return false;
     stored_size = encoded.bytes.size();
@@ -421,6 +423,7 @@ void ProgramSource::complete(const std::shared_ptr<ProgramPart>& part) {
   auto program =
       build_program(*part, {options_.staging, options_.sizes, codings_, cpu_only_, counters_});
   ++counters_.programs;
+  if (part->why_failed.empty() && options_.counters != nullptr) count(*part, *options_.counters);
   for (StagedChunk& staged : part->chunks) staged.fetched = nullptr;
   const std::lock_guard lock(mutex_);
   if (!part->why_failed.empty() && part->batch->why_failed.empty())

@@ -31,6 +31,7 @@
 #include <optional>
 
 #include "engine/pipeline/executor.h"
+#include "engine/telemetry/counters.h"
 #include "engine/telemetry/trace.h"
 #include "engine/view/view.h"
 #include "gpu/program/assembly_plan.h"
@@ -50,6 +51,7 @@ class ProgramSource {
         64 << 20;  // most bytes, stored and decoded, of a program: sizes.source at most
     std::int64_t rank = 0, world = 1;  // for the trace, as which the sequence is read
     Trace* trace = nullptr;            // may be null
+    Counters* counters = nullptr;      // of all that the process reads; may be null
   };
   /// Which batch comes at a place of the stream; nullopt at its end.
   using Sequence = std::function<std::optional<BatchNumber>(std::uint64_t)>;

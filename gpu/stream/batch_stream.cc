@@ -192,7 +192,7 @@ struct BatchStream::Impl {
                            : std::nullopt;
           },
           ProgramSource::Options{layout.sizes, staging->data(), layout.part, options.rank,
-                                 options.world, &engine.trace()},
+                                 options.world, &engine.trace(), &engine.counters()},
           executor, counters);
       launcher = std::thread([this] { guarded([this] { launch(); }); });
       completer = std::thread([this] { guarded([this] { complete(); }); });

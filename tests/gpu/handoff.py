@@ -4,7 +4,7 @@
     handoff.py PROGRAM FOLDER [--only PART]... [CODING]...      FOLDER holds stores of bench/gpu_batches, CODING names of theirs
 
 Mounts each store, opens it in other processes with device="cuda:0", compares batches with the mount's files (part bytes),
-kills readers and daemons (killed), does without a GPU or its memory (fallbacks), reads on two GPUs where there are two (two),
+kills readers and daemons (killed), does without a GPU or its memory (fallbacks), reads on all GPUs where there are several (several),
 writes predictions that lie on the GPU (predictions), measures (rates; forcings: channels made on the fly), and prints what it found. The exit code is 1 when anything was wrong.
 """
 
@@ -238,19 +238,22 @@ def part_fallbacks(program, folder, codings):
     mount.end()
 
 
-def part_two(program, folder, codings):
-    """Readers of one mount on two GPUs, at the same time."""
+def part_several(program, folder, codings):
+    """The ranks of one mount on all GPUs, at the same time: in one mode, and each mode beside the other on every GPU."""
     gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout.splitlines())
     if gpus < 2:
-        return print("      there is one GPU: two are not tested")
+        return print("      there is one GPU: several are not tested")
     mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, size=4)
-    for modes in (("server", "server"), ("client", "client"), ("server", "client")):
-        readers = [reader("compare", mount.directory, mode, 12, gpu) for gpu, mode in enumerate(modes)]
-        for gpu, (mode, process) in enumerate(zip(modes, readers)):
-            said = answer(process)
-            check(said.get("bad") == [] and said.get("mode") == mode, f"two readers, modes {modes}: that on GPU {gpu}: {said}")
+    for turn in (("server",), ("client",), ("server", "client"), ("client", "server")):
+        modes = [turn[gpu % len(turn)] for gpu in range(gpus)]
+        readers = [reader("compare", mount.directory, mode, 3 * gpus, gpu, gpu, gpus) for gpu, mode in enumerate(modes)]
+        answers = [answer(process) for process in readers]
+        for gpu, (mode, said) in enumerate(zip(modes, answers)):
+            check(said.get("bad") == [] and said.get("mode") == mode, f"ranks on {gpus} GPUs, modes {modes}: that on GPU {gpu}: {said}")
+        numbers = sorted(number for said in answers for number in said.get("numbers", []))
+        check(numbers == list(range(3 * gpus)), f"ranks on {gpus} GPUs, modes {modes}: together they read the batches {numbers}")
     print("     ", json.dumps(mount.status()["handoff"]), flush=True)
-    check(settled(mount), "leases of both come back")
+    check(settled(mount), "leases of all come back")
     mount.end()
 
 
@@ -309,7 +312,7 @@ def part_pinned(program, folder, codings):
     mount.end()
 
 
-PARTS = {"forcings": part_forcings, "pinned": part_pinned, "bytes": part_bytes, "killed": part_killed, "fallbacks": part_fallbacks, "two": part_two,
+PARTS = {"forcings": part_forcings, "pinned": part_pinned, "bytes": part_bytes, "killed": part_killed, "fallbacks": part_fallbacks, "several": part_several,
          "predictions": part_predictions, "rates": part_rates}
 
 

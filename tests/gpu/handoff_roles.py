@@ -13,18 +13,19 @@ def expected(place, number, name, epoch=0):
     return np.load(f"{place}/views/pairs/epoch-{epoch:04d}/batch-{number:06d}/{name}.npy")
 
 
-def role_compare(place, mode, count, gpu="0"):
+def role_compare(place, mode, count, gpu="0", rank="0", world="1"):
+    """Compares the first `count` batches of all ranks, those of this one, and some again."""
     import cupy
     import numpy as np
     import torch
 
     import batchfs
 
-    gpu = int(gpu)
+    gpu, rank, world = int(gpu), int(rank), int(world)
     torch.cuda.set_device(gpu)
     cupy.cuda.Device(gpu).use()
-    data = batchfs.open(place, device=f"cuda:{gpu}", mode=mode)
-    bad = []
+    data = batchfs.open(place, device=f"cuda:{gpu}", mode=mode, rank=rank, world=world)
+    bad, numbers = [], []
 
     def same(batch):
         for name, tensor in batch.items():
@@ -42,7 +43,8 @@ def role_compare(place, mode, count, gpu="0"):
 
     for batch in data:
         same(batch)
-        if batch.number + 1 >= int(count):
+        numbers.append(batch.number)
+        if batch.number + world >= int(count):
             break
     same(data.batch(3))
     held = []
@@ -67,7 +69,7 @@ def role_compare(place, mode, count, gpu="0"):
     torch.cuda.synchronize()
     if [int(s) for s in sums] != rights:
         bad.append("a slot was used again too early")
-    print(json.dumps({"bad": bad, "mode": data.mode, "why_copied": data.why_copied}))
+    print(json.dumps({"bad": bad, "numbers": numbers, "mode": data.mode, "why_copied": data.why_copied}))
 
 
 def role_hold(place, mode, count):

@@ -180,7 +180,7 @@ GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff:
                 [&engine, number](const BatchRequest& first, std::uint64_t memory) {
                   return handoff::batch_slots(engine, number, first, memory);
                 }},
-        host, log);
+        host, engine.counters(), log);
     gpus_.push_back(std::move(gpu));
   }
 }

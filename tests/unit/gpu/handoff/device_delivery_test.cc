@@ -18,6 +18,7 @@ using testing::Not;
 
 constexpr auto kUuid = reader::FakeDevice::kUuid;
 constexpr std::uint64_t kSlotBytes = FakeStream::kSlotBytes;
+constexpr std::uint64_t kBatchBytes = 6 * sizeof(std::int32_t);
 
 std::shared_ptr<reader::Reader> open(const ServedOnDevice& served,
                                      std::shared_ptr<reader::FakeDevice> device,
@@ -55,6 +56,8 @@ TEST(DeviceDelivery, GivesBatchesInSlotsThatAreMappedOnce) {
   EXPECT_EQ(device->copies, 0);
   EXPECT_EQ(served.device.streams, 1);
   EXPECT_EQ(served.delivery.statistics().batches, 20u);
+  EXPECT_EQ(served.delivery.statistics().bytes, 20u * kBatchBytes);
+  EXPECT_EQ(served.engine.counters().bytes_delivered, 20u * kBatchBytes);
 }
 
 TEST(DeviceDelivery, IsForReadersOfItsDevice) {
@@ -121,6 +124,10 @@ TEST(DeviceDelivery, TwoReadersOfARankShareItsBatches) {
   EXPECT_EQ(served.device.streams, 1);
   EXPECT_EQ(value_of(*same), first_value(0));
   EXPECT_EQ(offset(*same), offset(*held));
+  // Also a batch that was made for the other reader is given, and counts.
+  const auto given = served.delivery.statistics();
+  EXPECT_GE(given.batches, 2u);
+  EXPECT_EQ(given.bytes, given.batches * kBatchBytes);
   EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::behind), 0u);
   held = same = nullptr;
   for (int i = 1; i < 10; ++i) {

@@ -60,6 +60,7 @@ class Stream {
   }
   void hang_up() { ::close(std::exchange(socket_, -1)); }
 
+  Counters& counters() { return engine_.counters(); }
   Error failure() const {
     try {
       slots->next();
@@ -106,6 +107,8 @@ TEST(ReaderSlots, BatchesLieInSlotsThatAreUsedAgain) {
   }
   EXPECT_EQ(stream.failure().code(), ErrorCode::not_found);  // behind the last epoch's last
   EXPECT_FALSE(stream.slots->broken());
+  EXPECT_EQ(stream.counters().bytes_fetched, 3 * 48u);
+  EXPECT_EQ(stream.counters().bytes_decoded, 3 * 48u);
 }
 
 TEST(ReaderSlots, WhatTheReaderRefusesIsForTheHost) {

@@ -137,7 +137,7 @@ class ServedOnDevice {
                       [this](const BatchRequest& first, std::uint64_t memory) {
                         return std::make_unique<FakeStream>(device, engine, first, memory);
                       }},
-                 host, log),
+                 host, engine.counters(), log),
         directory(temporary_directory()) {
     HandoffServer::Options options;
     for (int i = 0; i < views; ++i)

@@ -23,7 +23,9 @@ class RemoteStore final : public Store {
   explicit RemoteStore(std::shared_ptr<MemoryObjects> store) : store_(std::move(store)) {}
   std::string url() const override { return "remote"; }
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
-    return store_->read(key, range);
+    auto bytes = store_->read(key, range);
+    if (bytes) given += bytes->size();
+    return bytes;
   }
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
                                     std::span<std::byte> out) override {
@@ -31,6 +33,8 @@ class RemoteStore final : public Store {
   }
   std::optional<std::uint64_t> size(const std::string& key) override { return store_->size(key); }
   std::vector<Entry> list(const std::string&) override { return {}; }
+
+  std::atomic<std::uint64_t> given{0};  // bytes
 
  private:
   std::shared_ptr<MemoryObjects> store_;
@@ -98,7 +102,14 @@ struct Epoch {
   std::vector<std::vector<std::byte>> batches;  // tensors one after the other, as the format "raw"
   std::vector<std::string> failed;
   ProgramCounters counters;
+  Counters all;
 };
+
+std::uint64_t stored_bytes(const MemoryData& data) {
+  std::uint64_t sum = 0;
+  for (const auto& [key, bytes] : data.store->objects) sum += bytes.size();
+  return sum;
+}
 
 AreaSizes sizes_for(std::uint64_t part, std::uint64_t target, std::uint64_t batch) {
   AreaSizes sizes;
@@ -144,7 +155,8 @@ void run(const std::shared_ptr<const View>& view, std::uint64_t part, std::uint6
                    ? std::optional(BatchNumber{0, static_cast<std::int64_t>(place)})
                    : std::nullopt;
       },
-      {sizes, runner.staging(), part}, executor, result.counters);
+      {.sizes = sizes, .staging = runner.staging(), .part = part, .counters = &result.all},
+      executor, result.counters);
   result.batches.resize(static_cast<std::size_t>(view->batches()));
   result.failed.resize(result.batches.size());
   // One slot: each batch waits for the one before it, and goes on planning the next programs of its
@@ -207,6 +219,11 @@ TEST(ProgramSource, BatchesAreTheEnginesAndEachChunkIsDecodedOnce) {
   EXPECT_EQ(result.counters.chunks_on_cpu, 35u);
   EXPECT_EQ(result.counters.chunks_refused, 0u);
   EXPECT_GT(result.counters.chunks_shared, 40u);
+  EXPECT_EQ(result.all.chunk_cache_hits, result.counters.chunks_shared);
+  EXPECT_EQ(result.all.chunks_fetched, 6 * 35u);
+  EXPECT_EQ(result.all.chunks_decoded, 6 * 35u);
+  EXPECT_EQ(result.all.bytes_fetched, stored_bytes(data));
+  EXPECT_EQ(result.all.bytes_decoded, 6 * 35u * 40 * 100 * 4);
 }
 
 TEST(ProgramSource, ABatchWithAWrongPlanFailsAndTheOthersDoNot) {
@@ -311,11 +328,13 @@ TEST(ProgramSource, ChannelsOfTimesAndPlacesAreComputedByTheHost) {
 
 TEST(ProgramSource, RemoteStoresAreFetchedAhead) {
   MemoryData data = coded_data(20, 2, 20, 30);
-  const auto dataset =
-      std::make_shared<const Dataset>(std::make_shared<RemoteStore>(data.store), data.hierarchy);
+  const auto store = std::make_shared<RemoteStore>(data.store);
+  const auto dataset = std::make_shared<const Dataset>(store, data.hierarchy);
   const auto view = View::parse(dataset, kPairs, "v", "test");
   Epoch result;
   run(view, 64 << 10, 1 << 20, result);
+  EXPECT_GE(store->given, stored_bytes(data));
+  EXPECT_EQ(result.all.bytes_fetched, store->given);
   expect_engines_batches(view, result);
 }
 
