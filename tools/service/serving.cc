@@ -8,6 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
+#include "engine/base/printable.h"
 #include "engine/pipeline/engine_errors.h"
 #include "engine/view/samples/duration.h"
 #include "fs/formats/formats.h"

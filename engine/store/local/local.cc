@@ -38,8 +38,8 @@ std::int64_t nanoseconds(const struct timespec& time) {
 /// long as a mount only. No program can set back the time of the last change of a file's status, so
 /// that it shows changes of files whose modification time was restored.
 std::uint64_t lasting_version_of(const struct stat& file) {
-  return lasting_digest(fmt::format("{} {} {}", file.st_size, nanoseconds(file.st_mtim),
-                                    nanoseconds(file.st_ctim)));
+  return lasting_digest(
+      fmt::format("{} {} {}", file.st_size, nanoseconds(file.st_mtim), nanoseconds(file.st_ctim)));
 }
 
 /// How long it takes until a further change must change the version, too; 0 for a file that has
