@@ -11,9 +11,9 @@
 
 #include "engine/base/strings.h"
 #include "engine/store/cloud/object_listing.h"
-#include "engine/store/cloud/object_ranges.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/http/http_transfer.h"
+#include "engine/store/http/object_ranges.h"
 #include "engine/store/http/response_checks.h"
 #include "engine/store/metadata_keys.h"
 

@@ -1,4 +1,4 @@
-#include "engine/store/cloud/object_ranges.h"
+#include "engine/store/http/object_ranges.h"
 
 #include <algorithm>
 
