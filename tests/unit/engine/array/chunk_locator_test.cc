@@ -130,7 +130,8 @@ TEST(ChunkLocator, AShardThatGoesIsStaleEvenForChunksThatItDoesNotHave) {
       failure([&] {
         locator->locate_local({1, 1});
       }),
-      "the object has gone since it was first read; mount again to see what is there (a/c/0/0)");
+      "the object has gone since it was first read; mount, or run the command, again to see what "
+      "is there (a/c/0/0)");
 }
 
 TEST(ChunkLocator, AFailureIsNoMissingChunkAndIsNotKept) {

@@ -26,7 +26,9 @@ std::string fault(const std::string& view, const std::function<void(BatchPlan&)>
   check_plan(*v, plan);  // right before
   change(plan);
   const auto mistake = find_mistake(*v, plan);
-  if (mistake) EXPECT_EQ(mistake->code(), ErrorCode::internal);
+  if (mistake) {
+    EXPECT_EQ(mistake->code(), ErrorCode::internal);
+  }
   return mistake ? mistake->what() : "";
 }
 

@@ -104,7 +104,7 @@ TEST_F(Documents, TheDigestIsOfKeysAndBytes) {
     return reader.digest();
   };
   const std::string first = digest("a", "1");
-  EXPECT_EQ(first.size(), 16u);
+  EXPECT_EQ(first.size(), 32u);
   EXPECT_EQ(digest("a", "1"), first);
   EXPECT_NE(digest("a", "2"), first);
   EXPECT_NE(digest("b", "1"), first);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/awaited.h"
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
@@ -333,12 +334,10 @@ TEST_F(DiskCache, WhatCannotBeWhatWasStoredIsReplaced) {
     EXPECT_EQ(read(*store, "t/c/5"), whole.substr(0, 100));
     origin->set("t/c/5", whole, "c5");
     EXPECT_EQ(read(*store, "t/c/5"), whole.substr(0, 100)) << "it is kept";
-    std::optional<std::string> again;
-    read_past_caches(*store, "t/c/5", {}, [&](ReadOutcome outcome) {
-      const auto& bytes = std::get<std::optional<Buffer>>(outcome);
-      if (bytes) again.emplace(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-    });
-    EXPECT_EQ(again, whole);
+    const auto again = awaited<ReadOutcome>(
+        [&](ReadDone done) { read_past_caches(*store, "t/c/5", {}, std::move(done)); });
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(again->data()), again->size()), whole);
   }
   EXPECT_EQ(read(*mount(), "t/c/5"), whole);
 }
