@@ -150,7 +150,7 @@ def test_what_is_removed_is_no_fill_value(what, consolidated, layout, mount_at, 
     got = [rows(mount, number) for number in range(STEPS // 2)]
     assert all(is_stale(g) or holds(g, 0, number) for number, g in enumerate(got))
     assert sum(is_stale(g) for g in got) > 8
-    assert "mount again" in log(mount)
+    assert "again to see what is there" in log(mount)
     assert json.loads((mount / ".batchfs/status.json").read_text())["errors"] > 0
 
 

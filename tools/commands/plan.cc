@@ -1,5 +1,7 @@
 // batchfs plan: what a view gives and what it costs, before anything is read from it.
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "engine/base/budget.h"
@@ -71,6 +73,9 @@ double kept_of(const View& view, const ViewCost& cost, const Memory& memory) {
   return kept_bytes(view, cost, static_cast<double>(memory.budget));
 }
 
+/// Decoded bytes below which the lists about a chunk are a good part of its memory.
+constexpr std::uint64_t kSmallChunk = 16 << 10;
+
 /// How often a chunk is read in an epoch, with what `memory` keeps.
 double expected_reads(const View& view, const ViewCost& cost, const Memory& memory) {
   if (cost.view_bytes == 0) return 1;
@@ -79,12 +84,16 @@ double expected_reads(const View& view, const ViewCost& cost, const Memory& memo
 
 /// How sure expected_reads() is. "exact": all chunks stay. "at most": batches that need a chunk at
 /// the same time share its decoding, and of chunks that do not stay, parts are decoded where codecs
-/// allow it. "estimate": in order, it depends on how far batches are made ahead.
+/// allow it. "estimate": in order, it depends on how far batches are made ahead; and lists of small
+/// chunks take memory that chunks would have.
 const char* certainty(const View& view, const ViewCost& cost, const Memory& memory) {
   if (cost.view_bytes <= kept_of(view, cost, memory)) return "exact";
   const bool in_order = view.order() == nullptr ? view.components().empty()
                                                 : view.order()->shuffle == Order::Shuffle::none;
-  return in_order ? "estimate" : "at most";
+  const bool has_small_chunks = std::ranges::any_of(view.variables(), [](const Variable* variable) {
+    return variable->array->chunk_bytes() < kSmallChunk;
+  });
+  return in_order || has_small_chunks ? "estimate" : "at most";
 }
 
 /// "each is read once", "each is read at most 6.7 times: ...".
