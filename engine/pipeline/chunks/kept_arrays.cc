@@ -63,8 +63,10 @@ void KeptArrays::tell_cache() {
 bool KeptArrays::keep(const std::shared_ptr<const View>& view, std::uint64_t now) {
   const std::lock_guard lock(mutex_);
   find(view).last_used = now;
-  const std::size_t forgotten = std::erase_if(views_, [now](const auto& each) {
-    return each.second.view.expired() || each.second.last_used + kForgotten < now;
+  // This view stays, also where `view` does not own it and so counts as gone.
+  const std::size_t forgotten = std::erase_if(views_, [&view, now](const auto& each) {
+    return each.first != view.get() &&
+           (each.second.view.expired() || each.second.last_used + kForgotten < now);
   });
   Entry& entry = views_.at(view.get());
   if (!entry.kept) {

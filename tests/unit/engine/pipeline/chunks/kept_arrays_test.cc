@@ -88,6 +88,13 @@ TEST_F(KeptArraysTest, AViewThatIsGoneOrForgottenMakesRoom) {
   EXPECT_FALSE(kept_.keeps());
 }
 
+TEST_F(KeptArraysTest, AViewThatItsCallerOwnsOtherwiseIsKept) {
+  const auto owner = view();
+  const std::shared_ptr<const View> borrowed(std::shared_ptr<void>(), owner.get());
+  EXPECT_TRUE(kept_.keep(borrowed, 1));
+  EXPECT_TRUE(kept_.keep(borrowed, 2));
+}
+
 TEST_F(KeptArraysTest, AnUncompressedLocalArrayIsReadAgainInstead) {
   const FakeData plain(10, 4, 6);
   const auto v = plain.view(R"({"window": {"time": 1}})");
