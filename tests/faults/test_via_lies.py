@@ -1,5 +1,6 @@
 """Everything that a shared cache can say in an object's place: the reader gets the store's bytes, and the counters show it."""
 
+import io
 import os
 
 import numpy as np
@@ -85,7 +86,11 @@ def through(good, batchfs, stored, tmp_path):
             cache.fault = fault
             good("mount", store.url, directory, "--via", cache.url, *options)
             try:
-                arrays = {name: np.load(directory / "arrays" / name / "values.npy") for name in ("x", "sharded")}
+                arrays = {}
+                for name in ("x", "sharded"):
+                    # np.load of a file keeps the interpreter's lock, which the servers need to answer.
+                    contents = (directory / "arrays" / name / "values.npy").read_bytes()
+                    arrays[name] = np.load(io.BytesIO(contents))
                 return arrays, status(directory)["store"]
             finally:
                 batchfs("umount", "--lazy", directory)
