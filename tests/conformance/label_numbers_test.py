@@ -86,7 +86,9 @@ def test_ranges_are_xarrays(batchfs, tmp_path, kind):
         if all(np.iinfo(labels.dtype).min <= end <= np.iinfo(labels.dtype).max for end in ends):
             assert np.arange(len(labels))[index.slice_indexer(*map(labels.dtype.type, ends))].tolist() == inside
         words = ["cat", tmp_path / "s.zarr", "v", "--select", f"c={ends[0]}:{ends[1]}"]
-        where = {"window": {"c": 1}, "samples": {"where": {"c": {"from": ends[0], "to": ends[1]}}}, "batch": 20}
+        # A view refuses integers below int64, which select the same.
+        first, last = (max(end, -(2**63)) for end in ends)
+        where = {"window": {"c": 1}, "samples": {"where": {"c": {"from": first, "to": last}}}, "batch": 20}
         if not inside:
             assert "nothing of 'c' lies in this range" in batchfs.refusal(*words)
             assert "nothing of 'c' lies in this range" in refused(batchfs, tmp_path, tmp_path / "s.zarr", where)
