@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 
 namespace batchfs {
 
@@ -27,7 +28,7 @@ constexpr std::size_t entries_of(std::size_t segments) {
 
 Error no_memory(int cause) {
   return Error(ErrorCode::no_memory,
-               std::string("memory for the versions of objects: ") + std::strerror(cause));
+               "memory for the versions of objects: " + describe_system_error(cause));
 }
 
 Descriptor duplicate(int fd) {
