@@ -1,7 +1,9 @@
 #include "tools/service/session_file.h"
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,6 +19,7 @@ namespace batchfs {
 namespace {
 
 const char* const kOption = "--session ";
+constexpr std::chrono::seconds kEndingTime{5};
 
 Descriptor open_session(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -40,9 +43,14 @@ SessionFile::SessionFile(std::string path)
   struct flock serving {};
   serving.l_type = F_WRLCK;
   serving.l_whence = SEEK_SET;
-  if (::fcntl(file_.get(), F_OFD_SETLK, &serving) != 0)
-    throw Error(ErrorCode::invalid_argument, "another server keeps its session there; end it first",
-                kOption + path_);
+  // A server that is ending accepts no readers any more, and holds the lock until it has ended.
+  const auto until = std::chrono::steady_clock::now() + kEndingTime;
+  while (::fcntl(file_.get(), F_OFD_SETLK, &serving) != 0) {
+    if (std::chrono::steady_clock::now() > until)
+      throw Error(ErrorCode::invalid_argument,
+                  "another server keeps its session there; end it first", kOption + path_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   if (::flock(file_.get(), LOCK_SH) != 0)
     throw Error(ErrorCode::io, describe_system_error(errno), kOption + path_);
   SessionState::prepare(file_.get());

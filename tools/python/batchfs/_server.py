@@ -184,12 +184,15 @@ class Server:
 
     def _start(self) -> None:
         check = VersionCheck(self.program)
+        relied = self.session.is_current()
         try:
             with _locked(os.path.join(self.directory, self.name + ".lock")), self._listener() as listens:
                 if not listens:
                     self.session.begin()
                     self._run()
         except Error:
+            if not relied:
+                self.session.leave()  # nothing was read of it
             check.finish()  # of another version, it need not know what it was asked
             raise
         check.finish()
