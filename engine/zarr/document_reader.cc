@@ -59,7 +59,7 @@ std::optional<Json> DocumentReader::document(const std::string& key) {
     try {
       plain = decompress_file(bytes->span(), largest_);
     } catch (Error& error) {
-      throw error.at(key);
+      throw with_wrong_bytes(error.at(key), bytes->span());
     }
   }
   const Passing unpacked(memory_, plain ? plain->size() : 0);

@@ -71,11 +71,15 @@ GZIP, ZIP, PAGE = b"\x1f\x8b\x08" + bytes(40), b"PK\3\4" + bytes(40), b"<!doctyp
 
 
 @pytest.mark.parametrize("body, words", [(GZIP, "gzip data"), (ZIP, "zip archive"), (PAGE, "web page")])
-def test_what_came_in_an_objects_place_is_named(request, fails, proxy, body, words):
+def test_what_came_in_an_objects_place_is_named(request, good, fails, proxy, values, body, words):
     """By a server that says nothing of it in the headers."""
     proxy.set(Fault(status=200, body=body, applies=lambda path: path.endswith((".zmetadata", "zarr.json"))))
-    line = fails(1, "cat", proxy.url, "x", *QUICK)
-    assert words in line or (body == GZIP and "gzip" in line), line
+    if body == GZIP and "v2" in request.node.name:
+        # Consolidated metadata that is damaged is done without: the documents of the arrays are read.
+        np.testing.assert_array_equal(cat(good("cat", proxy.url, "x", *QUICK)), values)
+    else:
+        line = fails(1, "cat", proxy.url, "x", *QUICK)
+        assert words in line or (body == GZIP and "gzip" in line), line
     if "sharded" not in request.node.name:
         proxy.set(Fault(status=200, body=body, applies=is_chunk))
         assert words in fails(1, "cat", proxy.url, "x", *QUICK)
