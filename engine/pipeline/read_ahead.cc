@@ -59,16 +59,13 @@ void ReadAhead::prefetch(const BatchRequest& request) {
   const std::vector<BatchRequest> wanted = with_.prefetcher.due(request, bytes, room);
   const auto count = static_cast<std::int64_t>(wanted.size());
   std::int64_t soon = kAtOnce;
-  std::int64_t unready = 0;
   bool has_memory = true;
   for (std::int64_t i = 0; i < count; ++i) {
-    const BatchTable::Expected next =
+    const BatchTable::RecordPtr joined =
         expect(wanted[static_cast<std::size_t>(i)], i + 1, true, soon);
-    if (next.start != nullptr && has_memory) has_memory = start(next.start, bytes);
-    if (!next.is_ready) ++unready;
+    if (joined != nullptr && has_memory) has_memory = start(joined);
   }
   if (count == 0) return;
-  with_.prefetcher.on_unready(request, unready);
   if (with_.look_ahead.shares_beyond_memory()) {
     // What is on its way from a remote store takes memory too.
     const std::uint64_t share = (local ? limit / 4 * 3 : limit / 2) / streams;
@@ -80,10 +77,11 @@ void ReadAhead::prefetch(const BatchRequest& request) {
   post(kReaderWaits, [this, request] { announce_uses(request); });
 }
 
-/// Has the batch assembled, as soon as if a reader waited for `soon` more of them.
-BatchTable::Expected ReadAhead::expect(const BatchRequest& request, std::int64_t distance,
-                                       bool started, std::int64_t& soon) {
-  BatchTable::Expected expected = with_.table.expect(request, distance, started, soon > 0);
+/// Has the batch assembled, as soon as if a reader waited for `soon` more of them. Returns its
+/// record if that is there already and is to be started now.
+BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_t distance,
+                                        bool started, std::int64_t& soon) {
+  const BatchTable::Expected expected = with_.table.expect(request, distance, started, soon > 0);
   if (expected.assemble != nullptr) {
     // A guess that comes late may be of a batch that its reader has opened and left: nobody would
     // come for it. A reader that opens it from here on finds the record.
@@ -92,15 +90,14 @@ BatchTable::Expected ReadAhead::expect(const BatchRequest& request, std::int64_t
     else
       with_.table.drop_expected(expected.assemble);
   }
-  return expected;
+  return expected.start;
 }
 
 /// The batch is now prefetched. False when there is no memory for its chunks now.
-bool ReadAhead::start(const BatchTable::RecordPtr& record, std::uint64_t bytes) {
+bool ReadAhead::start(const BatchTable::RecordPtr& record) {
   const std::shared_ptr<Assembly> assembly = with_.table.assembly_to_start(record);
   if (assembly == nullptr) return true;
-  if (!assembler_.reserve_for_chunks(*record, *assembly, true,
-                                     assembler_.is_spare(*record, bytes))) {
+  if (!assembler_.reserve_for_chunks(*record, *assembly, true, assembler_.is_spare(*record))) {
     with_.prefetcher.on_memory_pressure(record->request);
     return false;
   }

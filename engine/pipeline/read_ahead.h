@@ -32,9 +32,9 @@ class ReadAhead {
  private:
   void post(Urgency urgency, std::function<void()> guess);
   void prefetch(const BatchRequest& request);
-  BatchTable::Expected expect(const BatchRequest& request, std::int64_t distance, bool started,
-                              std::int64_t& soon);
-  bool start(const BatchTable::RecordPtr& record, std::uint64_t bytes);
+  BatchTable::RecordPtr expect(const BatchRequest& request, std::int64_t distance, bool started,
+                               std::int64_t& soon);
+  bool start(const BatchTable::RecordPtr& record);
   void announce_uses(const BatchRequest& request);
 
   const BatchAssembler::Environment with_;

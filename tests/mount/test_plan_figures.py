@@ -92,5 +92,6 @@ def test_an_epoch_decodes_what_the_plan_says(mount_at, batchfs, good, tmp_path, 
         assert 0.9 <= reads <= 1.1
     elif plan["expected_chunk_reads_are"] == "at most":
         assert reads <= 1.1 * said * case.epochs
-    else:  # never more than if nothing were kept
+    elif 4 * np.prod(case.chunks) >= 16 << 10:  # never more than if nothing were kept
         assert reads <= 1.1 * plan["chunk_reads_per_epoch"] * case.epochs
+    # Of smaller chunks the page promises no bound.

@@ -146,7 +146,7 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     const std::uint64_t bytes =
         std::accumulate(operands.begin(), operands.end(), memory_of(layout));
     if (bytes > with_.budget.limit()) throw batch_larger_than_budget(bytes, with_.budget.limit());
-    const bool spare = !begun->waited && is_spare(*record, bytes);
+    const bool spare = !begun->waited && is_spare(*record);
     Budget::Reservation memory = reserve(*record, bytes, *begun, spare);
     if (!memory) return begun->waited ? queue(record, bytes) : give_up(record, spare);
     const std::shared_ptr<Batch> batch = make_batch(with_.files, *request.format, layout);
@@ -224,17 +224,10 @@ bool BatchAssembler::is_compact(std::uint64_t bytes) const {
          with_.look_ahead.chunk_bytes_of_a_batch() / 2 > bytes;
 }
 
-bool BatchAssembler::is_spare(const BatchTable::Record& record, std::uint64_t bytes) const {
-  const std::int64_t distance = with_.table.distance(record);
-  if (distance <= Prefetcher::kFirstPrefetch) return false;
+bool BatchAssembler::is_spare(const BatchTable::Record& record) const {
   // A chunk that would stay else is always worth more: each time that it is decoded again takes
   // longer than a copy.
-  if (with_.kept.keeps()) return true;
-  if (is_compact(bytes)) return false;
-  // The first batch of a block takes long, and the others are ready then.
-  const Order* order = record.request.view->order();
-  return (order == nullptr || order->shuffle != Order::Shuffle::block) &&
-         distance > with_.prefetcher.needed(record.request);
+  return with_.kept.keeps() && with_.table.distance(record) > Prefetcher::kFirstPrefetch;
 }
 
 /// Memory that the queue granted; or other memory, if nobody queues for it.

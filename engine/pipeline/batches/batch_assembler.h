@@ -55,7 +55,7 @@ class BatchAssembler {
   /// The bytes of memory that a batch takes.
   std::uint64_t memory_of(const BatchLayout& layout) const;
   /// Is the record a prefetch that takes memory only as Reclaimer::reserve_spare() does?
-  bool is_spare(const BatchTable::Record& record, std::uint64_t bytes) const;
+  bool is_spare(const BatchTable::Record& record) const;
   /// Reserves memory for chunks on their way to a prefetched batch, which was `submitted` or is
   /// complete as a list. False when there is none now.
   bool reserve_for_chunks(const BatchTable::Record& record, Assembly& assembly, bool submitted,

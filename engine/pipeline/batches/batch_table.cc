@@ -76,8 +76,7 @@ BatchTable::Expected BatchTable::expect(const BatchRequest& request, std::int64_
                          record->batch == nullptr;
     if (hurries) record->soon = true;
     return {.assemble = hurries ? record : nullptr,
-            .start = started && !record->started ? record : nullptr,
-            .is_ready = record->batch != nullptr};
+            .start = started && !record->started ? record : nullptr};
   }
   record = std::make_shared<Record>(request);
   record->soon = soon;

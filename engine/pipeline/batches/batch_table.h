@@ -64,7 +64,6 @@ class BatchTable {
   struct Expected {
     RecordPtr assemble;  // must be assembled: it is new, or not begun and now to begin soon
     RecordPtr start;     // was expected as not started, and is to be started now
-    bool is_ready = false;
   };
   /// The prefetcher expects the batch to be opened `distance` batches from now. `started`: chunks
   /// are brought for it; else it takes its parts of chunks that are brought for others. `soon`: it

@@ -130,25 +130,6 @@ void Prefetcher::on_no_spare_memory(const BatchRequest& request) {
     it->second.prefetch = std::min(it->second.prefetch, std::max(before, kFirstPrefetch));
 }
 
-void Prefetcher::on_unready(const BatchRequest& request, std::int64_t batches) {
-  const std::lock_guard lock(mutex_);
-  const auto it = streams_.find(key_of(request));
-  if (it == streams_.end()) return;
-  Stream& stream = it->second;
-  stream.unready = std::max(stream.unready, batches);
-  if (++stream.seen < kLately) return;
-  stream.unready_before = stream.unready;
-  stream.unready = 0;
-  stream.seen = 0;
-}
-
-std::int64_t Prefetcher::needed(const BatchRequest& request) const {
-  const std::lock_guard lock(mutex_);
-  const auto it = streams_.find(key_of(request));
-  if (it == streams_.end()) return kMaxPrefetch;
-  return std::max(it->second.unready, it->second.unready_before) + 1;
-}
-
 std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request,
                                                   std::int64_t count) const {
   const std::lock_guard lock(mutex_);

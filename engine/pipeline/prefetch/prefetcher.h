@@ -44,15 +44,8 @@ class Prefetcher {
   /// Nor this one, which would not have kept the reader from waiting: none is made from it on.
   void on_no_spare_memory(const BatchRequest& request);
 
-  /// When the stream's reader opened a batch, so many of those to have ready were not.
-  void on_unready(const BatchRequest& request, std::int64_t batches);
-  /// How many batches must be made ahead so that the stream's reader does not wait: one more than
-  /// it has been ahead of them lately. All where that is not known yet.
-  std::int64_t needed(const BatchRequest& request) const;
   /// Batches that are made ahead to begin with, and at least.
   static constexpr std::int64_t kFirstPrefetch = 2;
-  /// needed() is of so many opens, and up to as many before these.
-  static constexpr int kLately = 64;
 
   struct Ahead {
     std::int64_t distance;  // in batches from the reader
@@ -84,9 +77,6 @@ class Prefetcher {
     std::int64_t prefetch = 0;
     std::uint64_t last_used = 0;
     std::weak_ptr<const View> view{};  // that of the key, for as long as it lives
-    /// The largest numbers of on_unready(), and how many the newer one is of.
-    std::int64_t unready = 0, unready_before = kMaxPrefetch;
-    int seen = 0;
   };
   using Key = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;
   static Key key_of(const BatchRequest& request);

@@ -146,25 +146,6 @@ TEST_F(PrefetcherTest, EndsBeforeTheBatchThatHasNoSpareMemory) {
       << "its reader has passed it";
 }
 
-TEST_F(PrefetcherTest, NeedsAsManyBatchesAsWereNotReadyLately) {
-  const BatchRequest request{view_, &kRaw, 0, 0};
-  EXPECT_EQ(prefetcher_.needed(request), Prefetcher::kMaxPrefetch);
-  open(0, 0);
-  EXPECT_GT(prefetcher_.needed(request), Prefetcher::kMaxPrefetch) << "nothing is known yet";
-  const auto see = [&](std::int64_t unready) {
-    for (int i = 0; i < Prefetcher::kLately; ++i)
-      prefetcher_.on_unready(request, i == 7 ? unready : 1);
-  };
-  see(1);
-  EXPECT_EQ(prefetcher_.needed(request), 2);
-  see(5);
-  EXPECT_EQ(prefetcher_.needed(request), 6);
-  see(1);
-  EXPECT_EQ(prefetcher_.needed(request), 2);
-  prefetcher_.on_unready(request, 9);
-  EXPECT_EQ(prefetcher_.needed(request), 10) << "at once";
-}
-
 TEST_F(PrefetcherTest, CountsTheStreamsThatAreRead) {
   EXPECT_EQ(prefetcher_.streams_read(), 1);
   for (std::int64_t batch : {0, 1})
