@@ -71,5 +71,5 @@ def test_of_a_mount(mount_at, batchfs, tmp_path, budget, chunk):
         print(f"RESIDENT mount {budget / MB:.0f} MB, chunks of {chunk}, {times}: {(took - budget) / MB:.1f} MB beyond, "
               f"decoded {now['bytes_decoded'] / MB:.0f} MB, {len(names)} batches")
         is_small = 4 * int(np.prod(CHUNKS[chunk])) < SMALL
-        assert took <= budget + BEYOND + (budget // 2 if is_small else 0)
+        assert took <= budget + BEYOND + (budget if is_small else 0)
 
