@@ -10,7 +10,7 @@
 
 namespace batchfs {
 
-/// What a chunk is read with. All outlive the read.
+/// The objects that a read of a chunk uses. All outlive the read.
 struct ChunkSource {
   Store& store;
   const ChunkLocator& locator;

@@ -36,7 +36,7 @@ Buffer decode_bytes(const Codec& codec, std::span<const std::byte> in) {
 
 }  // namespace
 
-/// What a cache may have given short or damaged.
+/// Reads the object past every cache, one of which may have sent it short or damaged.
 Buffer read_anew(Store& store, const std::string& key) {
   ReadOutcome outcome = awaited<ReadOutcome>([&](ReadDone done) {
     read_past_caches(store, key, {0, StringArray::kMaxChunk + 1}, std::move(done));

@@ -29,7 +29,7 @@ std::size_t size_class(std::size_t size) {
   return round_up(size, std::max(std::bit_floor(size) / 8, Slabs::kPage));
 }
 
-/// Those up to Slabs::kMaxBlock are blocks of slabs, others mappings.
+/// Sizes up to Slabs::kMaxBlock are blocks of slabs, larger ones mappings.
 bool is_block(std::size_t size) { return size <= Slabs::kMaxBlock; }
 
 /// A virtual machine may give memory that it has freed back to its host, some seconds later (free

@@ -1,6 +1,7 @@
 #pragma once
-// What must hold at any time, checked in every build: where it does not, the state of the process
-// is wrong, and it ends rather than deliver wrong values. A mount's supervisor starts another.
+// Conditions that must hold at any time, checked in every build: where it does not, the state of
+// the process is wrong, and it ends rather than deliver wrong values. A mount's supervisor starts
+// another.
 
 #include <cstdio>
 #include <cstdlib>

@@ -103,7 +103,7 @@ class Repairer {
     copied_ = end;
   }
 
-  /// What the string's text means, with lone surrogates as U+FFFD.
+  /// The decoded string, with lone surrogates as U+FFFD.
   static std::string meaning(std::string_view quoted) {
     std::string text(quoted);
     for (std::size_t at = 0; (at = next_lone(text, at)) < text.size(); at += kEscape)

@@ -62,7 +62,7 @@ std::optional<Date> take_date(std::string_view& text, Calendar calendar) {
   }
   if (date.year < -100000 || date.year > 100000 || month < 1 || month > 12 || day < 1 || day > 31)
     return std::nullopt;
-  // As cftime has it: in these calendars the year 1 follows the year -1.
+  // cftime does so: in these calendars the year 1 follows the year -1.
   if (calendar == Calendar::standard || calendar == Calendar::julian) {
     if (date.year == 0) return std::nullopt;
     if (date.year < 0) ++date.year;

@@ -1,5 +1,5 @@
 #pragma once
-// What the dimensions of an array are called.
+// The names of the dimensions of an array.
 // Sources: xarray's Zarr backend (v3 dimension_names, v2 _ARRAY_DIMENSIONS, NCZarr dimrefs); where
 // an array has no names, those of its axes (OME-Zarr).
 
@@ -12,7 +12,7 @@
 
 namespace batchfs {
 
-/// As stored, one for each dimension; nullopt: unnamed. A name may occur more than once.
+/// The stored names, one for each dimension; nullopt: unnamed. A name may occur more than once.
 std::vector<std::optional<std::string>> stored_dimension_names(const ArrayMetadata& array);
 
 /// Distinct names, one for each dimension. Unnamed dimensions, also those named "", are "dim_0",

@@ -53,7 +53,7 @@ std::optional<Json> DocumentReader::document(const std::string& key) {
                 key);
   if (bytes->size() > largest_) throw memory_.exceeded().at(key);
   const Passing passing(memory_, bytes->size());
-  // Some servers compress what they send, whoever asks.
+  // Some servers compress answers to clients that do not ask for it.
   std::optional<Buffer> plain;
   if (!store_.is_local() && compression_of(bytes->span()) != FileCompression::none) {
     try {

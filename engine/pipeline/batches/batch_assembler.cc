@@ -21,7 +21,7 @@ namespace {
 /// Bytes of the list of what a batch is made of. Lists of hundreds of batches that are smaller take
 /// a few MB beside the budget.
 constexpr std::uint64_t kMinCountedList = 16 << 10;
-/// What the scheduler has for each use: a consumer, and mostly a task.
+/// Memory of the scheduler for each use: a consumer, and mostly a task.
 constexpr std::uint64_t kUseBytes = 1 << 10;
 
 std::shared_ptr<Batch> make_batch(const MemoryFiles& files, const BatchFormat& format,

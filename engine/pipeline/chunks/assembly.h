@@ -60,7 +60,7 @@ class Assembly {
   /// Its chunks are decoded again later and fit into memory for good: they are kept where there is
   /// room.
   bool keeps_chunks = false;
-  /// What the lists above take.
+  /// Memory of the lists above.
   Budget::Reservation list_memory;
   std::uint64_t list_bytes() const {
     return uses.capacity() * sizeof(Use) + parts.capacity() * sizeof(Part) +
