@@ -90,7 +90,8 @@ TEST_F(MountedGenerationsTest, ARefreshMakesRoomOnceTheKernelForgets) {
   });
   EXPECT_NO_THROW(generations_->refresh(with));
   kernel.join();
-  EXPECT_EQ(generations_->files().size(), 2u);
+  EXPECT_FALSE(generations_->sweep(with));
+  EXPECT_EQ(generations_->files().size(), 1u);
 }
 
 TEST_F(MountedGenerationsTest, AFailureChangesNothing) {
