@@ -237,10 +237,11 @@ int main_of_mount_helper(int argc, char** argv) {
 namespace {
 
 /// What is freed returns to the system rather than to caches of the allocator, which --memory does
-/// not count. Large blocks are mappings of their own, and few arenas serve all threads: batchfs
-/// allocates little but large buffers while it runs.
+/// not count. Few arenas serve all threads: large buffers are not malloc's (buffer.h). Blocks of up
+/// to kMapped stay in the arenas: c-blosc allocates scratch memory of about 1 MB for each chunk, and
+/// a mapping with its page faults each time would cost a tenth of the decoding.
 void bound_heap() {
-  constexpr int kMaxArenas = 4, kMapped = 256 << 10, kKeptFree = 4 << 20;
+  constexpr int kMaxArenas = 4, kMapped = 4 << 20, kKeptFree = 4 << 20;
   ::mallopt(M_ARENA_MAX, kMaxArenas);
   ::mallopt(M_MMAP_THRESHOLD, kMapped);
   ::mallopt(M_TRIM_THRESHOLD, kKeptFree);
