@@ -1,4 +1,4 @@
-"""nginx as a shared cache, with the configuration that packaging/cache/nginx.conf ships.
+"""nginx as a shared cache, with the configuration that tools/packaging/cache/nginx.conf ships.
 
     with NginxCache(folder, ["127.0.0.1:9000"]) as cache:
         ... --via cache.url ...
@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 
-SHIPPED = pathlib.Path(__file__).resolve().parents[1] / "packaging/cache/nginx.conf"
+SHIPPED = pathlib.Path(__file__).resolve().parents[1] / "tools/packaging/cache/nginx.conf"
 NGINX = shutil.which("nginx") or ("/usr/sbin/nginx" if os.path.exists("/usr/sbin/nginx") else None)
 
 

@@ -1,4 +1,4 @@
-"""Runs the notebooks of examples/. As a program, for `tools/docs --notebooks [NAME...]`: runs them, all by default, and stores
+"""Runs the notebooks of man/guide/examples/. As a program, for `tools/docs --notebooks [NAME...]`: runs them, all by default, and stores
 what they show. One whose framework is not installed is named and left as it is, with exit status 3."""
 
 import ast
@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from page_running import ROOT, environment
 
-EXAMPLES = ROOT / "examples"
+EXAMPLES = ROOT / "man/guide/examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 FRAMEWORKS = {"torch": "torch", "jax": "jax", "nvidia.dali": "nvidia-dali-cuda130"}  # modules, and where they come from
 LARGEST = 300_000  # bytes of a notebook

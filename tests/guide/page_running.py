@@ -25,8 +25,8 @@ def environment():
 
 @functools.cache
 def made_store(name):
-    """A store of examples/stores.py, once for all tests of this process."""
-    spec = importlib.util.spec_from_file_location("batchfs_example_stores", ROOT / "examples" / "stores.py")
+    """A store of man/guide/examples/stores.py, once for all tests of this process."""
+    spec = importlib.util.spec_from_file_location("batchfs_example_stores", ROOT / "man/guide/examples" / "stores.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.make(name, _folder()).resolve()
@@ -40,9 +40,10 @@ def _folder():
 
 
 def run_page(page, folder):
-    """The finished process. `examples` in the folder is that of the checkout, and so are the stores that the page makes
+    """The finished process. `man/guide` in the folder is that of the checkout, and so are the stores that the page makes
     by it. A mount at `mnt` and servers with a socket there are ended."""
-    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "man").mkdir()
+    (folder / "man/guide").symlink_to(ROOT / "man/guide")
     text = page.read_text()
     for name in ("era5", "imerg", "cmip6", "sentinel2", "cells", "hrrr"):
         if "stores" in text and name in text:

@@ -81,7 +81,7 @@ def test_a_page_that_fails_leaves_no_server_behind(tmp_path):
     page, folder = tmp_path / "page.md", tmp_path / "run"
     folder.mkdir()
     view = '```{code-block} json\n:caption: v.json\n{"window": {"time": 1}, "variables": ["tas"]}\n```\n'
-    serve = "```console\n$ python examples/stores.py cmip6\n...\n$ batchfs serve cmip6.zarr --view v.json --socket ./a.sock --background\n$ false\n```\n"
+    serve = "```console\n$ python man/guide/examples/stores.py cmip6\n...\n$ batchfs serve cmip6.zarr --view v.json --socket ./a.sock --background\n$ false\n```\n"
     page.write_text(view + serve)
     assert run_page(page, folder).returncode != 0
     assert eventually(lambda: not (folder / "a.sock").exists())

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from page_running import PROGRAM, ROOT, environment, made_store
 
-EXAMPLES = ROOT / "examples"
+EXAMPLES = ROOT / "man/guide/examples"
 SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "stores.py")
 # What one needs, short arguments, and what it then prints.
 RUNS = {

@@ -1,4 +1,4 @@
-"""The notebooks of examples/: what is stored in each is whole, and each prints it again where its framework is installed."""
+"""The notebooks of man/guide/examples/: what is stored in each is whole, and each prints it again where its framework is installed."""
 
 import ast
 import builtins
@@ -107,7 +107,7 @@ def package_names():
 
 
 def unknown_names(parsed):
-    """Names that code uses and nothing defines: neither it, nor Python, nor the scripts of examples/, nor batchfs."""
+    """Names that code uses and nothing defines: neither it, nor Python, nor the scripts of man/guide/examples/, nor batchfs."""
     known = {path.stem: exported(path) for path in EXAMPLES.glob("*.py")} | package_names()
     nodes = [node for tree in parsed for node in ast.walk(tree)]
     bound, modules, unknown = set(dir(builtins)), {}, set()

@@ -49,7 +49,7 @@ def bare_root():
 
     def make(suite, *packages):
         folder = ROOTS / "-".join([suite, *packages])
-        done = subprocess.run([ROOT / "packaging/debian_root", suite, folder, *packages], capture_output=True, text=True,
+        done = subprocess.run([ROOT / "tools/packaging/debian_root", suite, folder, *packages], capture_output=True, text=True,
                               check=False)
         if done.returncode != 0:
             pytest.skip(f"debootstrap makes no {suite} on this machine: {done.stderr.strip()[-300:]}")

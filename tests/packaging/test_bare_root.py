@@ -30,7 +30,7 @@ def package_of(suite, request):
 
 
 def attempt(root, package):
-    return subprocess.run([sys.executable, ROOT / "packaging/try_package", root, package], capture_output=True, text=True,
+    return subprocess.run([sys.executable, ROOT / "tools/packaging/try_package", root, package], capture_output=True, text=True,
                           check=False)
 
 

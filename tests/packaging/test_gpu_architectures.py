@@ -55,7 +55,7 @@ def test_every_supported_card_has_a_kernel(name):
 def test_one_list_names_the_architectures():
     """No build file but gpu/architectures.cmake sets them."""
     setting = re.compile(r"set\(CMAKE_CUDA_ARCHITECTURES|CUDA_ARCHITECTURES\s+\d")
-    files = subprocess.run(["git", "-C", ROOT, "ls-files", "*CMakeLists.txt", "*.cmake", "tools/package", "packaging"],
+    files = subprocess.run(["git", "-C", ROOT, "ls-files", "*CMakeLists.txt", "*.cmake", "tools/package", "tools/packaging"],
                            capture_output=True, text=True, check=True).stdout.split()
     setters = [name for name in files if setting.search((ROOT / name).read_text(errors="replace"))]
     assert setters == ["gpu/architectures.cmake"]

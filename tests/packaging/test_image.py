@@ -27,7 +27,7 @@ from fault_proxy import FaultProxy  # noqa: E402
 from nginx_slices import shipped  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("BATCHFS", ROOT / "build/batchfs"))
-KUBERNETES = ROOT / "packaging/kubernetes"
+KUBERNETES = ROOT / "tools/packaging/kubernetes"
 BASE = "docker.io/library/debian:12-slim"
 USER = 1000
 READ = """
@@ -80,7 +80,7 @@ def podman(tmp_path_factory):
 def image(podman, package, tmp_path_factory):
     context = tmp_path_factory.mktemp("context")
     shutil.copy(package, context)
-    podman("build", "--tag", "localhost/batchfs", "--file", ROOT / "packaging/Containerfile", context)
+    podman("build", "--tag", "localhost/batchfs", "--file", ROOT / "tools/packaging/Containerfile", context)
     return "localhost/batchfs"
 
 
@@ -244,7 +244,7 @@ def test_a_pod_of_the_shared_caches_keeps_what_it_fetches(podman, nginx_image, s
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
     with FaultProxy(store) as origin:
-        site = shipped((ROOT / "packaging/cache/nginx.conf").read_text(), f"listen {port['port']};", f"listen {listens};")
+        site = shipped((ROOT / "tools/packaging/cache/nginx.conf").read_text(), f"listen {port['port']};", f"listen {listens};")
         site = shipped(site, '  default "";\n', f'  default "";\n  127.0.0.1:{origin.port} http://127.0.0.1:{origin.port};\n')
         site = shipped(site, "max_size=900g", "max_size=100m")
         spec["hostNetwork"] = True

@@ -120,7 +120,7 @@ def cluster(tmp_path_factory, can_mount):
 def job(tmp_path_factory):
     """The folder that it is submitted from."""
     folder = tmp_path_factory.mktemp("job")
-    shutil.copy(ROOT / "packaging/slurm/train.sbatch", folder)
+    shutil.copy(ROOT / "tools/packaging/slurm/train.sbatch", folder)
     (folder / "train.py").write_text(TRAIN)
     values = np.repeat(np.arange(SAMPLES, dtype="f4")[:, None], 5, axis=1)
     zarr.create_group(folder / "s.zarr").create_array("v", data=values, chunks=(4, 5), dimension_names=["time", "x"])
@@ -190,7 +190,7 @@ def test_tasks_of_an_array(cluster, job, tmp_path):
 
     def submit(array, **more):
         command = ["sbatch", "--wait", "--parsable", f"--array={array}", "--output", str(tmp_path / "task-%a.out"),
-                   str(ROOT / "packaging/slurm/tasks.sbatch"), *words, "--out", str(parts)]
+                   str(ROOT / "tools/packaging/slurm/tasks.sbatch"), *words, "--out", str(parts)]
         done = subprocess.run(command, env=dict(cluster, **more), cwd=tmp_path, capture_output=True, text=True, timeout=LONG)
         said = "".join(path.read_text() for path in tmp_path.glob("task-*.out"))
         assert done.returncode == 0, (done.stderr, said)

@@ -44,7 +44,7 @@ def wheel(tmp_path_factory):
     made = subprocess.run(["ninja", "-C", BUILD, "completions"], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
     folder = tmp_path_factory.mktemp("wheel")
-    done = subprocess.run([sys.executable, ROOT / "packaging/wheel.py", "--build", BUILD, "--output", folder, extension],
+    done = subprocess.run([sys.executable, ROOT / "tools/packaging/wheel.py", "--build", BUILD, "--output", folder, extension],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = folder.glob("*.whl")

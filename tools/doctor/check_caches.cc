@@ -24,7 +24,7 @@ Check describe_cache(const CacheProbe& probe) {
   if (probe.status == 403 || probe.status == 404)
     return check(problem, fmt::format("it refuses the store's objects (status {})", probe.status),
                  fmt::format("allow the server {} in its configuration; see "
-                             "packaging/cache/nginx.conf",
+                             "tools/packaging/cache/nginx.conf",
                              printable(probe.server)));
   if (probe.status != 200)
     return check(problem, fmt::format("it answers with status {}", probe.status), "see its log");

@@ -1,4 +1,4 @@
-"""A page that is a block ```{notebook} NAME``` becomes the notebook examples/NAME.ipynb, with the outputs that it stores.
+"""A page that is a block ```{notebook} NAME``` becomes the notebook man/guide/examples/NAME.ipynb, with the outputs that it stores.
 
 The notebook becomes Markdown before the page is parsed, so its headings are sections of the site and its code is highlighted.
 The alternative text of a picture is the comment that the code of its cell begins with.
@@ -13,7 +13,7 @@ import re
 
 from sphinx.errors import ExtensionError
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 BLOCK = re.compile(r"^```\{notebook\} (\w+)\n```$", re.M)
 MIN_ALTERNATIVE = 20  # characters
 

@@ -1,6 +1,6 @@
 """Makes a Python wheel that contains the program, of what has been built; prints its path. tools/package calls it.
 
-    packaging/wheel.py --build build --output build/package build/wheel/*/_core*.so
+    tools/packaging/wheel.py --build build --output build/package build/wheel/*/_core*.so
 
 The package has an extension module for each Python that it is for: nanobind's stable ABI begins with 3.12, so 3.10 and
 3.11 have modules of their own, which lie side by side: Python imports the one with its own suffix. The program is
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLATFORM = "manylinux_2_36_x86_64"  # Debian 12's glibc
 ABI3 = "cp312"  # the first Python with the stable ABI that nanobind needs
 
@@ -46,9 +46,9 @@ def tags_of(extensions):
         elif version := re.search(r"\.cpython-(3\d+)-", extension.name):
             found.append(f"cp{version[1]}-cp{version[1]}")
         elif not extension.name.startswith("lib"):
-            raise SystemExit(f"packaging/wheel.py: {extension} is no extension module for a Python that is known")
+            raise SystemExit(f"tools/packaging/wheel.py: {extension} is no extension module for a Python that is known")
     if not found:
-        raise SystemExit("packaging/wheel.py: there is no extension module; is any Python from 3.10 on installed?")
+        raise SystemExit("tools/packaging/wheel.py: there is no extension module; is any Python from 3.10 on installed?")
     return sorted(found)
 
 

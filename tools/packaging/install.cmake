@@ -15,10 +15,10 @@ file(CREATE_LINK ../bin/batchfs ${made}/mount.batchfs SYMBOLIC)
 file(CREATE_LINK mount.batchfs ${made}/mount.fuse.batchfs SYMBOLIC)
 install(FILES ${made}/mount.batchfs ${made}/mount.fuse.batchfs DESTINATION ${CMAKE_INSTALL_SBINDIR})
 
-install(FILES packaging/batchfs@.service packaging/batchfs-end@.service DESTINATION lib/systemd/system)
-install(FILES packaging/era5.conf packaging/slurm/train.sbatch packaging/slurm/train.py packaging/Containerfile
-  packaging/kubernetes/sidecar.yaml packaging/kubernetes/daemonset.yaml packaging/slurm/tasks.sbatch
-  packaging/cache/nginx.conf packaging/kubernetes/cache.yaml packaging/kubernetes/job.yaml
+install(FILES tools/packaging/batchfs@.service tools/packaging/batchfs-end@.service DESTINATION lib/systemd/system)
+install(FILES tools/packaging/era5.conf tools/packaging/slurm/train.sbatch tools/packaging/slurm/train.py tools/packaging/Containerfile
+  tools/packaging/kubernetes/sidecar.yaml tools/packaging/kubernetes/daemonset.yaml tools/packaging/slurm/tasks.sbatch
+  tools/packaging/cache/nginx.conf tools/packaging/kubernetes/cache.yaml tools/packaging/kubernetes/job.yaml
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/batchfs/examples)
 
 # The program writes its own completions, so that they are never out of step.
@@ -41,7 +41,7 @@ install(FILES ${made}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_comp
 
 # `pkg-config batchfs_reader`, and find_package(batchfs_reader) with the target batchfs::reader; the same for the writer.
 foreach(part reader writer)
-  configure_file(packaging/batchfs_${part}.pc.in ${made}/batchfs_${part}.pc @ONLY)
+  configure_file(tools/packaging/batchfs_${part}.pc.in ${made}/batchfs_${part}.pc @ONLY)
   write_basic_package_version_file(${made}/batchfs_${part}-config-version.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${made}/batchfs_${part}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   install(FILES ${made}/batchfs_${part}-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_${part})
@@ -68,7 +68,7 @@ write predictions.")
 set(CPACK_PACKAGE_CONTACT "batchfs developers <batchfs@example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/as_debian_wants.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/tools/packaging/as_debian_wants.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
