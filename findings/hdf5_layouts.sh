@@ -5,6 +5,7 @@
 # HDF5 has three more layouts: compact (a small dataset inside its header), external (raw files beside it), and virtual
 # (pieces of other files' datasets). Reference sets made of such files have the dataset's metadata and no key for its
 # bytes, without a warning. Readers take what is missing for the fill value: the variable is there, with wrong values.
+# (kerchunk reads what is smaller than inline_threshold, 500 bytes unless told; here it is 0, as for larger data.)
 #
 # Output seen:
 #   compact   h5py [0 1 2 3]  kerchunk [0 0 0 0]  virtualizarr [0 0 0 0]
