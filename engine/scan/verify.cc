@@ -68,6 +68,7 @@ class Scan {
       verify(form);
     }
     slots_.wait();
+    report_progress();  // also where nothing had to be waited for
     for (const FormPtr& form : forms) {
       const std::uint64_t known = form->found + form->unknown;
       const std::uint64_t all = count_selected(form->grid, form->selection);
@@ -84,8 +85,12 @@ class Scan {
       collector_.interrupt();
       store_->stop();
     }
-    if (options_.progress) options_.progress(std::min(done_, all_), all_);
+    report_progress();
     return !cancelled_;
+  }
+
+  void report_progress() const {
+    if (options_.progress) options_.progress(std::min(done_, all_), all_);
   }
 
   void verify(const FormPtr& form) {
