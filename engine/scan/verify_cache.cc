@@ -45,6 +45,7 @@ void verify_cache(const std::string& directory, const VerifyOptions& options,
     });
   }
   executor.stop();
+  if (options.progress) options.progress(done, CacheFiles::kFolders);
   if (failed) std::rethrow_exception(failed);
 }
 

@@ -41,5 +41,22 @@ TEST(VerifyCache, ComparesChecksums) {
   EXPECT_THROW(verify_cache(directory / "none", {}, collector), Error);
 }
 
+TEST(VerifyCache, TheLastProgressIsOfAllFolders) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "cache";
+  CacheFiles files(path, {});
+  std::int64_t done = 0, all = 1;
+  VerifyCollector collector(10);
+  verify_cache(path,
+               {.threads = 2,
+                .progress =
+                    [&](std::int64_t of, std::int64_t total) {
+                      done = of;
+                      all = total;
+                    }},
+               collector);
+  EXPECT_EQ(done, all);
+}
+
 }  // namespace verify_cache_test
 }  // namespace batchfs
