@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <random>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +14,6 @@
 #include "engine/base/descriptor.h"
 #include "engine/base/error.h"
 #include "engine/base/system_error.h"
-#include "engine/store/version_table.h"
 #include "fs/generations/known_inodes.h"
 
 namespace batchfs {
@@ -21,7 +21,7 @@ namespace batchfs {
 namespace {
 
 constexpr std::uint64_t kStatePage = 4096;
-constexpr std::uint64_t kMagic = 0x3565746174736662;  // "bfstate5": changes with the layout
+constexpr std::uint64_t kMagic = 0x3665746174736662;  // "bfstate6": changes with the layout
 constexpr std::size_t kMaxInit = 256;                 // the request has 104 bytes
 constexpr std::size_t kMaxIdentity = 16000;           // several hundred stores
 constexpr std::uint32_t kSlots = 32768;
@@ -42,6 +42,7 @@ struct SessionState::Layout {
   };
   std::uint64_t magic;
   std::atomic<std::uint32_t> agreed, daemons;
+  std::uint64_t id;  // 0: not given yet
   std::uint64_t flags;
   std::int64_t mount_time;
   /// How often the store was read, in this session; 0: there is no identity yet. The identity is
@@ -50,6 +51,7 @@ struct SessionState::Layout {
   std::uint32_t init_size;
   struct Identity {
     std::int64_t time;
+    std::uint32_t version_slot;
     std::uint32_t size;
     char text[kMaxIdentity];
   };
@@ -61,7 +63,7 @@ struct SessionState::Layout {
     return (sizeof(Layout) + kStatePage - 1) / kStatePage * kStatePage;
   }
   static std::uint64_t inodes_offset() {
-    return (versions_offset() + VersionTable::kBytes + kStatePage - 1) / kStatePage * kStatePage;
+    return (versions_offset() + VersionSlots::kBytes + kStatePage - 1) / kStatePage * kStatePage;
   }
   static off_t file_bytes() { return static_cast<off_t>(inodes_offset() + KnownInodes::kBytes); }
 };
@@ -84,12 +86,12 @@ void SessionState::prepare(int fd) {
     return;
   // The magic number is last: until then it is empty for the next one.
   if (::ftruncate(fd, Layout::file_bytes()) != 0) throw no_memory(errno);
-  const auto used = static_cast<off_t>(Layout::versions_offset() + kStatePage);
+  const auto used = static_cast<off_t>(Layout::versions_offset());
   if (const int cause = ::posix_fallocate(fd, 0, used); cause != 0) throw no_memory(cause);
   if (::pwrite(fd, &kMagic, sizeof kMagic, 0) != sizeof kMagic) throw no_memory(errno);
 }
 
-SessionState::SessionState(int fd) {
+SessionState::SessionState(int fd) : fd_(fd) {
   struct stat file;
   if (::fstat(fd, &file) != 0 || file.st_size != Layout::file_bytes())
     throw Error(ErrorCode::not_supported,
@@ -111,11 +113,10 @@ SessionState::SessionState(int fd) {
     throw Error(version ? ErrorCode::not_supported : ErrorCode::corrupt, problem);
   }
   if (layout_->mount_time == 0) layout_->mount_time = std::time(nullptr);
-}
-
-std::shared_ptr<VersionTable> SessionState::versions(int fd) {
-  const SessionState checked(fd);
-  return std::make_shared<VersionTable>(fd, Layout::versions_offset());
+  if (layout_->id == 0) {
+    std::random_device random;
+    layout_->id = (std::uint64_t{random()} << 32) | random() | 1;
+  }
 }
 
 std::unique_ptr<KnownInodes> SessionState::inodes(int fd) {
@@ -133,6 +134,8 @@ std::span<const std::byte> SessionState::init_request() const {
 
 std::uint64_t SessionState::flags() const { return layout_->flags; }
 
+std::uint64_t SessionState::id() const { return layout_->id; }
+
 std::time_t SessionState::mount_time() const {
   return static_cast<std::time_t>(layout_->mount_time);
 }
@@ -148,43 +151,52 @@ void SessionState::agree(std::uint64_t flags) {
   if (layout_->init_size != 0) layout_->agreed = 1;
 }
 
-void SessionState::identify(std::string_view identity) {
-  if (layout_->readings == 0)
-    identify_again(identity, mount_time());
-  else if (identity != this->identity())
-    throw Error(
-        ErrorCode::stale,
-        "the store or a view has changed since it was mounted, and files that are open would "
-        "become others; unmount it and mount again");
-}
-
-std::uint32_t SessionState::identify_again(std::string_view identity, std::time_t time) {
+std::uint32_t SessionState::begin_reading(std::string_view identity, std::time_t time,
+                                          std::uint32_t version_slot) {
   if (identity.size() > kMaxIdentity)
     throw Error(ErrorCode::invalid_argument,
                 "a view joins too many stores for one mount; mount fewer together");
   const std::uint32_t next = layout_->readings + 1;
   Layout::Identity& other = layout_->identities[next % 2];
-  other.time = time;
+  other.time = next == kFirstReading ? mount_time() : time;
+  other.version_slot = version_slot;
   other.size = static_cast<std::uint32_t>(identity.size());
   std::copy(identity.begin(), identity.end(), other.text);
   layout_->readings = next;
   return next;
 }
 
-std::string SessionState::identity() const {
-  const Layout::Identity& now = layout_->identities[layout_->readings % 2];
-  return layout_->readings == 0 ? std::string() : std::string(now.text, now.size);
+SessionState::Reading SessionState::reading() const {
+  for (;;) {
+    const std::uint32_t number = layout_->readings;
+    if (number == 0) return {};
+    const Layout::Identity& now = layout_->identities[number % 2];
+    Reading result{number, std::string(now.text, std::min<std::size_t>(now.size, kMaxIdentity)),
+                   static_cast<std::time_t>(now.time), now.version_slot % VersionSlots::kCount};
+    // Another daemon, which is to be replaced, may have read the store twice meanwhile.
+    if (layout_->readings == number) return result;
+  }
 }
 
-std::uint32_t SessionState::reading() const { return layout_->readings; }
-
-std::time_t SessionState::reading_time() const {
-  return layout_->readings == 0
-             ? mount_time()
-             : static_cast<std::time_t>(layout_->identities[layout_->readings % 2].time);
+SessionState::KnownReading SessionState::known_reading() const {
+  const VersionSlots slots(fd_, Layout::versions_offset());
+  for (;;) {
+    KnownReading known{reading(), nullptr};
+    if (known.number == 0) return known;
+    known.versions = slots.open(known.version_slot);
+    // Nobody takes the newest reading's slot: else another process has begun a newer one.
+    if (layout_->readings != known.number) continue;
+    if (known.versions != nullptr) return known;
+    throw Error(ErrorCode::corrupt,
+                "the session's state makes no sense; unmount it and mount again");
+  }
 }
 
-bool SessionState::was_identified_again() const { return layout_->readings > 1; }
+VersionSlots::Table SessionState::new_versions() const {
+  const Reading newest = reading();
+  return VersionSlots(fd_, Layout::versions_offset())
+      .take(newest.number != 0 ? newest.version_slot : VersionSlots::kCount);
+}
 
 std::uint32_t SessionState::next_daemon() {
   const std::lock_guard lock(mutex_);

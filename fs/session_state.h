@@ -10,8 +10,8 @@
 //   backing file meanwhile (EIO). The next daemon answers opens of such a file with that number.
 // - A batch that is open otherwise is made again by the next daemon. The digest of its contents
 //   tells whether that gave the same bytes; a file without one must not be read on.
-// - Each object of the store has one version for as long as the session lasts, see
-//   engine/store/version_table.h. The table lies behind the rest.
+// - Each object of the store has one version in one reading of the store, whichever daemons serve
+//   it, see engine/store/version_slots.h. The tables lie behind the rest.
 // - The numbers of files are arithmetic on the store's metadata and the views. A daemon for which
 //   the same numbers would mean other files must not go on; `identity` says what they were made of.
 // - The kernel's inode numbers mean one file each, of one reading of the store. Readings and inodes
@@ -32,10 +32,11 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/store/version_slots.h"
+
 namespace batchfs {
 
 class KnownInodes;
-class VersionTable;
 
 /// XXH3-128 of a file's contents. All zeros: none, the kernel has the contents.
 using ContentDigest = std::array<std::uint64_t, 2>;
@@ -48,13 +49,13 @@ class SessionState {
   /// Makes an empty file one; leaves any other as it is. Throws no_memory.
   static void prepare(int fd);
 
-  /// Of a descriptor that create() gave, perhaps to another process, which stays the caller's.
+  /// Of a descriptor that create() gave, perhaps to another process. It stays the caller's, and
+  /// outlives this.
   /// Throws not_supported when another version of batchfs wrote it, corrupt when it makes no sense.
   explicit SessionState(int fd);
   ~SessionState();
-  /// The table of versions that the descriptor holds. Throws as the constructor does.
-  static std::shared_ptr<VersionTable> versions(int fd);
-  /// The same of the kernel's inodes. Precondition: no other daemon serves any more.
+  /// The kernel's inodes in the same memory. Precondition: no other daemon serves any more. Throws
+  /// as the constructor does.
   static std::unique_ptr<KnownInodes> inodes(int fd);
   SessionState(const SessionState&) = delete;
   SessionState& operator=(const SessionState&) = delete;
@@ -65,27 +66,35 @@ class SessionState {
   std::span<const std::byte> init_request() const;
   /// INIT flags in use.
   std::uint64_t flags() const;
+  /// A number that no other session has; not 0.
+  std::uint64_t id() const;
   /// When it was first mounted.
   std::time_t mount_time() const;
   /// Keeps the request, unless it is too long (that of no kernel is), for agree().
   void keep_init_request(std::span<const std::byte> request);
   void agree(std::uint64_t flags);
 
-  /// What the inode numbers of new lookups are made of. Throws stale when a daemon before this one
-  /// found another, invalid_argument when it is longer than 16,000 bytes.
-  void identify(std::string_view identity);
-  /// The store was read again, at this time: from now on another identity. Returns the number of
-  /// the reading, which no reading of the session had before.
-  std::uint32_t identify_again(std::string_view identity, std::time_t time);
-  /// What a daemon before this one gave identify() or, later, identify_again(); empty: there was
-  /// none.
-  std::string identity() const;
-  /// The number of the newest reading; 0 before identify(), kFirstReading then.
-  std::uint32_t reading() const;
-  /// When the store was read: mount_time() until identify_again().
-  std::time_t reading_time() const;
-  /// Was the store read again since the session began?
-  bool was_identified_again() const;
+  /// A reading of the store, by what the inode numbers of new lookups are made of.
+  struct Reading {
+    std::uint32_t number = 0;  // 0: none; kFirstReading: the session's first
+    std::string identity;
+    std::time_t time = 0;            // when the store was read
+    std::uint32_t version_slot = 0;  // of its table of versions
+  };
+  /// The newest one, perhaps of a daemon before this one.
+  Reading reading() const;
+  /// The store was read: from now on, this is the newest reading. Gives it a number that no reading
+  /// of the session had before, and returns that. The first one has the time of the mount. Throws
+  /// invalid_argument when the identity is longer than 16,000 bytes.
+  std::uint32_t begin_reading(std::string_view identity, std::time_t time,
+                              std::uint32_t version_slot);
+  /// The newest reading's versions, and which reading it is.
+  struct KnownReading : Reading {
+    std::shared_ptr<VersionTable> versions;
+  };
+  KnownReading known_reading() const;
+  /// An empty table of versions, for a reading that begins. Throws no_memory.
+  VersionSlots::Table new_versions() const;
 
   /// The number of this daemon among those of the session, from 1 on. Counts up. To be called when
   /// no other daemon serves any more, and before add(): which slots are free is found here, since
@@ -111,6 +120,7 @@ class SessionState {
 
  private:
   struct Layout;
+  const int fd_;
   Layout* layout_ = nullptr;
   std::mutex mutex_;                 // guards free_
   std::vector<std::uint32_t> free_;  // slots, from next_daemon() on

@@ -16,6 +16,7 @@
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
 #include "engine/store/fingerprint.h"
+#include "engine/store/state_listing.h"
 #include "engine/view/samples/reached.h"
 #include "engine/zarr/chunk_grid.h"
 
@@ -48,10 +49,14 @@ class Asking {
       std::vector<std::jthread> threads;
       const Ending ending{*this};  // before the threads are joined
       for (int i = thread_count(); i > 0; --i) threads.emplace_back([this] { work(); });
+      std::vector<std::size_t> asked;
       for (std::size_t a = 0; a < arrays_.size(); ++a)
-        if (!find_objects(a)) break;
-      if (!block_.keys.empty()) push();
-      wait();
+        if (is_worth_listing(arrays_[a]))
+          push({.array = a, .is_listing = true});
+        else
+          asked.push_back(a);
+      ask(asked);
+      ask(unlisted());
     }
     if (error_) std::rethrow_exception(error_);
     if (is_cancelled_) throw Error(ErrorCode::interrupted, "the run was interrupted");
@@ -65,7 +70,8 @@ class Asking {
  private:
   struct Block {
     std::size_t array = 0;
-    std::vector<std::string> keys;
+    std::vector<std::string> keys = {};
+    bool is_listing = false;  // all of the array's objects, by listing them
   };
   struct Ending {
     Asking& of;
@@ -85,6 +91,37 @@ class Asking {
 
   // ---- the calling thread ----
 
+  /// A listing has a thousand objects a page, and one page comes after the other; objects that are
+  /// asked for come kRemoteThreads at a time.
+  static bool is_worth_listing(const SourceArray& array) {
+    constexpr std::uint64_t kMinObjects = 16, kMaxUnused = 16;
+    if (dynamic_cast<StateListing*>(array.store) == nullptr) return false;
+    if (array.lists) return true;
+    const ChunkGrid grid(array.metadata->shape, array.metadata->chunk_shape);
+    const std::uint64_t wanted = count_selected(grid, selection_of(array, grid));
+    return wanted >= kMinObjects &&
+           static_cast<std::uint64_t>(grid.chunk_count()) / kMaxUnused <= wanted;
+  }
+
+  static ChunkSelection selection_of(const SourceArray& array, const ChunkGrid& grid) {
+    ChunkSelection selection = array.objects;
+    selection.resize(grid.counts().size());
+    return selection;
+  }
+
+  std::vector<std::size_t> unlisted() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(unlisted_, {});
+  }
+
+  /// One by one, and waits for the answers.
+  void ask(const std::vector<std::size_t>& arrays) {
+    for (const std::size_t a : arrays)
+      if (!find_objects(a)) break;
+    if (!block_.keys.empty()) push(std::exchange(block_, {}));
+    wait();
+  }
+
   /// False: the run is at its end.
   bool find_objects(std::size_t a) {
     const SourceArray& array = arrays_[a];
@@ -92,10 +129,11 @@ class Asking {
     std::uint64_t found = 0;
     const auto take = [&](const Dims&, const std::string& key) {
       ++found;
-      if (block_.array != a && !block_.keys.empty() && !push()) return false;
+      if (block_.array != a && !block_.keys.empty() && !push(std::exchange(block_, {})))
+        return false;
       block_.array = a;
       block_.keys.push_back(key);
-      return block_.keys.size() < (is_local_ ? kLocalBlock : 1) || push();
+      return block_.keys.size() < (is_local_ ? kLocalBlock : 1) || push(std::exchange(block_, {}));
     };
     if (array.lists) {
       try {
@@ -105,24 +143,21 @@ class Asking {
       }
       if (found < static_cast<std::uint64_t>(grid.chunk_count())) has_missing_ = true;
     } else {
-      ChunkSelection selection = array.objects;
-      selection.resize(grid.counts().size());
-      for_each_selected(grid, selection, [&](const Dims& object) {
+      for_each_selected(grid, selection_of(array, grid), [&](const Dims& object) {
         return take(object, object_key(*array.metadata, object));
       });
     }
     return !is_ended();
   }
 
-  bool push() {
+  bool push(Block block) {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, std::chrono::milliseconds(100), [this] {
       return blocks_.size() < kMaxBlocks || error_ || is_cancelled_;
     }))
       poll();
     poll();
-    blocks_.push_back(std::move(block_));
-    block_ = {};
+    blocks_.push_back(std::move(block));
     changed_.notify_all();
     return !error_ && !is_cancelled_;
   }
@@ -164,7 +199,10 @@ class Asking {
       std::uint64_t sum = 0;
       std::exception_ptr error;
       try {
-        for (const std::string& key : block.keys) sum += contribution(arrays_[block.array], key);
+        if (block.is_listing)
+          sum = list(block.array);
+        else
+          for (const std::string& key : block.keys) sum += asked(arrays_[block.array], key);
       } catch (...) {
         error = std::current_exception();
       }
@@ -177,21 +215,59 @@ class Asking {
   }
 
   /// Sums do not depend on the order. What is missing adds nothing.
-  std::uint64_t contribution(const SourceArray& array, const std::string& key) {
+  static std::uint64_t contribution(std::uint64_t state, const std::string& key) {
+    return lasting_digest(fmt::format("{} {}", state, key));
+  }
+
+  /// The sum of an array whose objects are listed; where they cannot be, 0, and the calling thread
+  /// finds it among the unlisted ones.
+  std::uint64_t list(std::size_t a) {
+    const SourceArray& array = arrays_[a];
+    const ArrayMetadata& metadata = *array.metadata;
+    const ChunkGrid grid(metadata.shape, metadata.chunk_shape);
+    const ChunkSelection selection = selection_of(array, grid);
+    const std::size_t folder = metadata.path.empty() ? 0 : metadata.path.size() + 1;
+    std::uint64_t sum = 0, found = 0;
+    const auto take = [&](const std::string& key, std::uint64_t state) {
+      const auto chunk = chunk_of_key(metadata, std::string_view(key).substr(folder));
+      if (chunk && is_inside(grid, *chunk) && is_selected(selection, *chunk)) {
+        sum += contribution(state, key);
+        ++found;
+      }
+      return !is_ended();
+    };
+    bool is_listed = false;
+    try {
+      is_listed = dynamic_cast<StateListing&>(*array.store).list_states(metadata.path, take);
+    } catch (const Error& error) {
+      if (is_end(error) || !options_.tolerates_unreadable) throw;
+    }
+    if (!is_listed) {
+      const std::lock_guard lock(mutex_);
+      unlisted_.push_back(a);
+      return 0;
+    }
+    if (found < count_selected(grid, selection)) has_missing_ = true;
+    return sum;
+  }
+
+  static bool is_end(const Error& error) {
+    return error.code() == ErrorCode::stale || error.code() == ErrorCode::interrupted;
+  }
+
+  std::uint64_t asked(const SourceArray& array, const std::string& key) {
     std::optional<std::uint64_t> state;
     try {
       state = array.store->state(key);
     } catch (const Error& error) {
-      const bool is_end =
-          error.code() == ErrorCode::stale || error.code() == ErrorCode::interrupted;
-      if (is_end || !options_.tolerates_unreadable) throw;
+      if (is_end(error) || !options_.tolerates_unreadable) throw;
       state = kUnreadable;
     }
     if (state == kMissing) {
       has_missing_ = true;
       return 0;
     }
-    return lasting_digest(fmt::format("{} {}", state.value_or(kUnknown), key));
+    return contribution(state.value_or(kUnknown), key);
   }
 
   const std::vector<SourceArray>& arrays_;
@@ -207,6 +283,7 @@ class Asking {
   bool is_cancelled_ = false;
   std::exception_ptr error_;  // the first
   std::vector<std::uint64_t> sums_;
+  std::vector<std::size_t> unlisted_;  // arrays whose store does not list states
 };
 
 /// Have versions found no room in the memory for them?

@@ -49,7 +49,7 @@ class Listing {
       const std::optional<Dims> chunk = chunk_of_key(metadata_, name);
       if (!chunk) {
         note_(key, "no chunk of the array has this name");
-      } else if (!is_inside(*chunk)) {
+      } else if (!is_inside(grid_, *chunk)) {
         note_(key, "the chunk lies outside the array's shape");
       } else if (!take_(*chunk, key)) {
         return false;
@@ -59,12 +59,6 @@ class Listing {
   }
 
  private:
-  bool is_inside(const Dims& chunk) const {
-    for (std::size_t d = 0; d < chunk.size(); ++d)
-      if (chunk[d] >= grid_.counts()[d]) return false;
-    return true;
-  }
-
   Store& store_;
   const ArrayMetadata& metadata_;
   const ChunkGrid& grid_;
@@ -92,6 +86,12 @@ std::optional<Dims> chunk_of_key(const ArrayMetadata& metadata, std::string_view
   if (chunk.size() != metadata.shape.size() || metadata.key_encoding.key(chunk) != key)
     return std::nullopt;
   return chunk;
+}
+
+bool is_inside(const ChunkGrid& grid, const Dims& chunk) {
+  for (std::size_t d = 0; d < chunk.size(); ++d)
+    if (chunk[d] >= grid.counts()[d]) return false;
+  return true;
 }
 
 void list_objects(Store& store, const ArrayMetadata& metadata, const ChunkGrid& grid,

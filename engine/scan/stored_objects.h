@@ -23,6 +23,9 @@ std::string object_key(const ArrayMetadata& metadata, const Dims& chunk);
 /// chunk may lie outside the grid of the array.
 std::optional<Dims> chunk_of_key(const ArrayMetadata& metadata, std::string_view key);
 
+/// Precondition: as chunk_of_key() gives it.
+bool is_inside(const ChunkGrid& grid, const Dims& chunk);
+
 /// Called for each object; false ends the walk.
 using TakeObject = std::function<bool(const Dims& chunk, const std::string& key)>;
 using TakeNote = std::function<void(const std::string& key, const std::string& why)>;

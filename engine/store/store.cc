@@ -124,12 +124,16 @@ std::function<std::shared_ptr<Store>(const std::string&)> opener_outside(
     const StoreConfig& config) {
   StoreConfig outside = config;
   outside.cache_dir.clear();
-  outside.versions.reset();
   outside.endpoint.clear();
   outside.region.clear();
   outside.profile.clear();
   outside.redirects = outside.revalidate = false;
-  return [outside](const std::string& place) { return open_plain_store(place, outside); };
+  return [outside](const std::string& place) {
+    StoreConfig config = outside;
+    // Objects of the same name in two places have versions of their own.
+    config.version_space = lasting_digest(fmt::format("{} {}", outside.version_space, place));
+    return open_plain_store(place, config);
+  };
 }
 
 constexpr std::string_view kIcechunk = "icechunk+", kReference = "reference::";

@@ -8,8 +8,8 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include "engine/base/error.h"
 #include "engine/base/system_error.h"
 
 namespace batchfs {
@@ -26,31 +26,37 @@ constexpr std::size_t entries_of(std::size_t segments) {
   return kFirstSegment * ((std::size_t{1} << segments) - 1);
 }
 
-Error no_memory(int cause) {
-  return Error(ErrorCode::no_memory,
-               "memory for the versions of objects: " + describe_system_error(cause));
-}
-
 Descriptor duplicate(int fd) {
   Descriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (copy.get() < 0) throw no_memory(errno);
+  if (copy.get() < 0) throw VersionTable::no_memory(errno);
   return copy;
 }
 
 void* map(std::size_t bytes, int flags, int fd, std::uint64_t offset) {
   void* memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
-  if (memory == MAP_FAILED) throw no_memory(errno);
+  if (memory == MAP_FAILED) throw VersionTable::no_memory(errno);
   return memory;
+}
+
+/// A range of pages, whose memory is released where the file system can do so.
+void zero(int fd, off_t begin, off_t bytes) {
+  constexpr off_t kAtATime = VersionTable::kPage;
+  static constexpr std::byte kZeros[kAtATime] = {};
+  if (bytes == 0 || ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, bytes) == 0)
+    return;
+  if (errno != EOPNOTSUPP) throw VersionTable::no_memory(errno);
+  for (off_t at = begin; at < begin + bytes; at += kAtATime)
+    if (::pwrite(fd, kZeros, kAtATime, at) < 0) throw VersionTable::no_memory(errno);
 }
 
 }  // namespace
 
 struct VersionTable::Memory {
-  std::atomic<std::uint64_t> secret[2];
+  std::atomic<std::uint64_t> secret[2];  // zeros: nobody has used the table
   std::atomic<std::uint64_t> size;
-  std::atomic<std::uint64_t> segments;                  // with room; others must not be touched
-  std::byte padding[4096 - 4 * sizeof(std::uint64_t)];  // entries begin with a page
+  std::atomic<std::uint64_t> segments;                   // with room; others must not be touched
+  std::byte padding[kPage - 4 * sizeof(std::uint64_t)];  // entries begin with a page
   Entry entries[entries_of(kSegments)];
 
   /// Calls `visit(entry)` for the slots of an identity in the first segments, in order, until it
@@ -86,7 +92,26 @@ VersionTable::VersionTable(int fd, std::uint64_t offset)
   start();
 }
 
+Error VersionTable::no_memory(int cause) {
+  return Error(ErrorCode::no_memory,
+               "memory for the versions of objects: " + describe_system_error(cause));
+}
+
 VersionTable::~VersionTable() { ::munmap(memory_, kBytes); }
+
+void VersionTable::clear(int fd, std::uint64_t offset) {
+  std::uint64_t header[4] = {};
+  static_assert(offsetof(Memory, segments) == 3 * sizeof header[0]);
+  if (::pread(fd, header, sizeof header, static_cast<off_t>(offset)) < 0)
+    throw VersionTable::no_memory(errno);
+  if (std::ranges::all_of(header, [](std::uint64_t word) { return word == 0; })) return;
+  // The first page comes last: until then there is something to clear.
+  const auto entries = static_cast<off_t>(offset + offsetof(Memory, entries));
+  const std::uint64_t used =
+      entries_of(std::min<std::uint64_t>(header[3], kSegments)) * sizeof(Entry);
+  zero(fd, entries, static_cast<off_t>(used));
+  zero(fd, static_cast<off_t>(offset), kPage);
+}
 
 void VersionTable::start() {
   std::random_device random;

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "engine/base/descriptor.h"
+#include "engine/base/error.h"
 #include "engine/store/keyed_hash.h"
 
 namespace batchfs {
@@ -29,14 +30,19 @@ class VersionTable {
  public:
   /// Version of an object whose store reports none.
   static constexpr std::uint64_t kUnknown = 0;
-  /// Address space of a table of any size [bytes].
+  /// Address space of a table of any size [bytes], from the begin of a page on.
   static const std::size_t kBytes;
+  static constexpr std::size_t kPage = 4096;
 
   /// In memory of its own. Throws no_memory.
   VersionTable();
   /// In `kBytes` of a file from `offset` on, a multiple of the page size; zeros at first. The file
   /// has room for the first page. The descriptor stays the caller's. Throws no_memory.
   VersionTable(int fd, std::uint64_t offset);
+  /// Empties the table there, and releases its memory. Precondition: nobody uses it. Throws
+  /// no_memory.
+  static void clear(int fd, std::uint64_t offset);
+  static Error no_memory(int cause);  // an errno
   ~VersionTable();
   VersionTable(const VersionTable&) = delete;
   VersionTable& operator=(const VersionTable&) = delete;

@@ -86,8 +86,8 @@ static_assert(std::endian::native == std::endian::little);
 /// Version 2: coordinates come with the Welcome, sample numbers and windows with each Batch. State
 /// came later within it: a server that does not know it answers Refused, as to any message that it
 /// does not know. Version 3: a reader that waits says Want also where all that it holds is of an
-/// earlier stream.
-inline constexpr std::uint16_t kVersion = 3;
+/// earlier stream. Version 4: the Welcome names the reading of the store.
+inline constexpr std::uint16_t kVersion = 4;
 
 /// The longest message, with its records.
 inline constexpr std::uint32_t kMaxMessage = 128 << 10;
@@ -197,6 +197,14 @@ struct CoordinatesRecord {
   std::uint64_t length;
   std::uint32_t count;         // of the schema's coordinates
   std::uint32_t window_count;  // dimensions of the schema's windows
+};
+
+/// Behind the CoordinatesRecord of version 4 or later: which reading of the store the batches are
+/// of. A server that continues a session names its readings alike: a reader that connects again
+/// does not go on with another one, also where the view looks the same.
+struct ReadingRecord {
+  std::uint64_t session = 0;  // 0: none, and nothing is known
+  std::uint64_t number = 0;   // of the session's readings
 };
 
 /// Values in C order, in the schema's data type. `bytes` 0: left out.
@@ -361,6 +369,7 @@ inline constexpr std::uint32_t kAllRefused = UINT32_MAX;
 inline constexpr std::uint32_t kMaxRefused = 1024;
 
 // The layout is the contract.
+static_assert(sizeof(ReadingRecord) == 16);
 static_assert(sizeof(Header) == 8 && sizeof(HelloMessage) == 320 && sizeof(WelcomeMessage) == 72);
 static_assert(sizeof(StartMessage) == 56 && sizeof(GetMessage) == 32 &&
               sizeof(ReleaseMessage) == 16 && sizeof(WantMessage) == 32);

@@ -96,7 +96,8 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
       listener_(std::move(listener)),
       log_(log),
       inbox_(std::make_shared<Inbox>()) {
-  context_.views = share_views(options_.views, std::exchange(options_.held, nullptr));
+  context_.views =
+      share_views(options_.views, std::exchange(options_.held, nullptr), options_.reading);
   options_.views.clear();
   context_.refresh = std::move(options_.refresh);
   context_.deliveries = options_.deliveries;
@@ -124,8 +125,9 @@ HandoffServer::~HandoffServer() {
 }
 
 void HandoffServer::set_views(const std::vector<std::shared_ptr<const View>>& views,
-                              const std::shared_ptr<const void>& held) {
-  inbox_->put_views(share_views(views, held));
+                              const std::shared_ptr<const void>& held,
+                              const ReadingRecord& reading) {
+  inbox_->put_views(share_views(views, held, reading));
 }
 
 HandoffServer::Statistics HandoffServer::statistics() const {

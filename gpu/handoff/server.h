@@ -41,6 +41,7 @@ class HandoffServer {
     std::vector<UnsupportedGpu> unsupported_gpus{};
     Refresh refresh{};                 // what Refresh asks for; called in the server's thread
     std::shared_ptr<const void> held;  // lives as long as readers use these views
+    ReadingRecord reading{};           // that the views are of
     std::size_t most_readers = 512;
     std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello
     /// The texts that State asks for, made in a thread of their own. Empty: State is refused.
@@ -58,9 +59,9 @@ class HandoffServer {
   HandoffServer(const HandoffServer&) = delete;
   HandoffServer& operator=(const HandoffServer&) = delete;
 
-  /// Readers that connect from now on find these views. `held` as in Options.
+  /// Readers that connect from now on find these views. `held` and `reading` as in Options.
   void set_views(const std::vector<std::shared_ptr<const View>>& views,
-                 const std::shared_ptr<const void>& held);
+                 const std::shared_ptr<const void>& held, const ReadingRecord& reading = {});
 
   /// Where readers connect.
   const std::string& path() const { return listener_.path(); }

@@ -44,11 +44,12 @@ SharedView share_view(const std::shared_ptr<const View>& view) {
 }
 
 SharedViews share_views(const std::vector<std::shared_ptr<const View>>& views,
-                        const std::shared_ptr<const void>& held) {
+                        const std::shared_ptr<const void>& held, const ReadingRecord& reading) {
   SharedViews shared;
   for (const auto& view : views) {
     const auto one = std::make_shared<SharedView>(share_view(view));
     one->held = held;
+    one->reading = reading;
     shared.push_back(one);
   }
   return shared;
@@ -109,6 +110,7 @@ std::vector<std::byte> welcome_message(const SharedView& shared, Mode mode, std:
                                    static_cast<std::uint32_t>(view.window_dims().size())};
     append(bytes, &record, sizeof record);
   }
+  if (version >= 4) append(bytes, &shared.reading, sizeof shared.reading);
   finish<WelcomeMessage>(bytes, MessageType::welcome, version);
   return bytes;
 }

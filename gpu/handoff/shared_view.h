@@ -20,6 +20,7 @@ struct SharedView {
   std::uint64_t schema_length = 0, view_length = 0;
   Remainder remainder = Remainder::keep;
   std::uint64_t coordinates_length = 0;
+  ReadingRecord reading{};
   std::shared_ptr<const void> held = nullptr;
 };
 
@@ -29,7 +30,8 @@ SharedView share_view(const std::shared_ptr<const View>& view);
 using SharedViews = std::vector<std::shared_ptr<const SharedView>>;
 /// `held` lives for as long as any of them is used.
 SharedViews share_views(const std::vector<std::shared_ptr<const View>>& views,
-                        const std::shared_ptr<const void>& held = nullptr);
+                        const std::shared_ptr<const void>& held = nullptr,
+                        const ReadingRecord& reading = {});
 /// The view that a reader names: by its name or, of a split, by that of a part that no other view
 /// has; with an empty `name` the only one. Throws invalid_argument and not_found, which list the
 /// names.

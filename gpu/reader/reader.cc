@@ -93,6 +93,7 @@ Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(opti
   connect();
   schema_ = source_->schema();
   coordinates_ = source_->coordinates();
+  reading_ = source_->reading();
 }
 
 /// Finds a source: the hand-off, else the files.
@@ -194,10 +195,26 @@ void Reader::reconnect(const std::string& why) {
       options_.place);
   try {
     connect();
+    // Files do not tell their reading; but where they answer, the next daemon's hand-off does, too.
+    const auto must_tell = [this] {
+      return reading_.session != 0 && source_->reading().session == 0;
+    };
+    if (must_tell()) connect();
+    if (must_tell()) throw gone;
     if (source_->schema()->schema_json != schema_->schema_json ||
         source_->schema()->view_json != schema_->view_json)
       throw gone;  // it is another view now
+    const handoff::ReadingRecord now = source_->reading();
+    if (now.session != 0 && now.session == reading_.session && now.number != reading_.number)
+      throw Gone(
+          "the store was read again since this was opened, and a new connection gets the "
+          "new state (" +
+              why + "); what was read stays valid. Open it again",
+          options_.place);
     if (started_) source_->start(series_, options_.ahead);
+  } catch (const Gone&) {
+    source_ = nullptr;
+    throw;
   } catch (const Error& error) {
     source_ = nullptr;
     if (error.code() == ErrorCode::interrupted) throw;

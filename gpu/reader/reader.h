@@ -89,6 +89,7 @@ class Reader {
   std::string view_;
   std::shared_ptr<const Schema> schema_;
   std::shared_ptr<const Coordinates> coordinates_;
+  handoff::ReadingRecord reading_;
 
   std::mutex mutex_;  // guards what follows
   std::unique_ptr<Source> source_;

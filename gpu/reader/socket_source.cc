@@ -172,6 +172,8 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
     if (record.length > kMaxCoordinates + (1u << 20))
       throw Lost{"its coordinates of the view are too long"};
   }
+  if (welcome.header.version >= 4)
+    reading_ = read_as<ReadingRecord>(bytes.subspan(sizeof welcome + sizeof record));
   const auto texts = Mapping::read_from(descriptors[0].get(), length);
   const auto* text = reinterpret_cast<const char*>(texts->data());
   schema_ = std::make_shared<const Schema>(

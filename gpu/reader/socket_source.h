@@ -58,6 +58,7 @@ class SocketSource final : public Source {
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
   const std::shared_ptr<const Coordinates>& coordinates() const override { return coordinates_; }
+  handoff::ReadingRecord reading() const override { return reading_; }
   const char* mode() const override;
   std::string why_copied() const override;
   void start(const Series& series, std::uint32_t ahead) override;
@@ -84,6 +85,7 @@ class SocketSource final : public Source {
                                             std::int64_t samples) const;
   std::shared_ptr<const Schema> schema_;
   std::shared_ptr<const Coordinates> coordinates_;  // null: the server is of version 1
+  handoff::ReadingRecord reading_;
   std::vector<std::byte> buffer_;
   /// A piece of memory, on the host or on the device.
   struct Piece {

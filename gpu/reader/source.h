@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "gpu/handoff/protocol.h"
 #include "gpu/reader/batch.h"
 #include "gpu/reader/labels.h"
 #include "gpu/reader/schema.h"
@@ -27,6 +28,8 @@ class Source {
   virtual const std::shared_ptr<const Schema>& schema() const = 0;
   /// Null where an older server does not send them.
   virtual const std::shared_ptr<const Coordinates>& coordinates() const = 0;
+  /// Which reading of the store the batches are of; no session: not known.
+  virtual handoff::ReadingRecord reading() const { return {}; }
   /// "client" or "server" (device memory), "shm" or "files".
   virtual const char* mode() const = 0;
   /// Why batches come in host memory although the mode is another; else empty.

@@ -340,18 +340,6 @@ def test_a_store_that_is_gone_is_given_up(foreground, store):
     assert "the last one gave up: " in errors.decode().splitlines()[-1]
 
 
-def test_a_view_that_has_changed_is_not_taken_over(foreground, mount):
-    """Its inode numbers would mean other batches."""
-    process, directory = foreground
-    view = dict(VIEWS["one"], batch={"size": 5})
-    pathlib.Path(mount.views[1]).write_text(json.dumps(view))
-    os.kill(serving_pid(directory), signal.SIGKILL)
-    _, errors = process.communicate(timeout=LONG)
-    assert process.returncode == 1
-    assert not os.path.ismount(directory)
-    assert "a view has changed" in errors.decode().splitlines()[-1]
-
-
 def test_hand_off_after_a_kill(mount):
     directory = mount()
 

@@ -1,13 +1,18 @@
 """`batchfs refresh` of a server and of a mount: readers that are open keep their batches, new ones get the new steps."""
 
 import json
+import os
+import signal
 import subprocess
 
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
+from opened_stores import servers
+from opened_stores import runtime  # noqa: F401 (fixture)
 from reader_servers import PROGRAM, Server
-from watching import eventually
+from watching import eventually, status
 
 import batchfs
 
@@ -32,8 +37,20 @@ def append(path, first, count):
     steps(first, count).to_zarr(path, append_dim="time", consolidated=False)
 
 
-def refresh(place):
-    return subprocess.run([PROGRAM, "refresh", place], check=True, capture_output=True, text=True).stdout
+def refresh(place, *options):
+    return subprocess.run([PROGRAM, "refresh", place, *options], check=True, capture_output=True, text=True).stdout
+
+
+def kill(place, kind, runtime):  # noqa: F811
+    """The process that serves; of a mount, waits for the next."""
+    if kind == "mount":
+        pid = status(place)["pid"]
+        os.kill(pid, signal.SIGKILL)
+        assert eventually(lambda: status(place)["pid"] != pid, 60)
+    else:
+        (pid,) = servers(runtime)
+        os.kill(pid, signal.SIGKILL)
+        assert eventually(lambda: pid not in servers(runtime))
 
 
 def values(data):
@@ -70,6 +87,48 @@ def test_an_iteration_keeps_its_steps(growing, tmp_path, kind):
         if kind == "socket":
             assert server.stop() == 0
         else:
+            subprocess.run([PROGRAM, "umount", "--lazy", place], check=True)
+
+
+@pytest.mark.says("refresh-handoff")
+@pytest.mark.parametrize("forced", [True, False])
+@pytest.mark.parametrize("kind", ["mount", "server"])
+@pytest.mark.filterwarnings("ignore:the server of")
+def test_who_connects_again_gets_no_other_state(growing, tmp_path, runtime, kind, forced):  # noqa: F811
+    """The view looks the same, and the values do not: the store was rewritten under its metadata, and the server died."""
+    view = VIEWS["two"]
+    if kind == "mount":
+        place = tmp_path / "mnt"
+        place.mkdir()
+        (tmp_path / "two.json").write_text(json.dumps(view))
+        subprocess.run([PROGRAM, "mount", growing, place, "--view", tmp_path / "two.json"], check=True)
+        opened = batchfs.open(place, prefetch=0)
+    else:
+        opened = batchfs.open(growing, view=view, prefetch=0)
+        (place,) = runtime.glob("*/*.sock")
+    try:
+        walk = iter(opened)
+        held = [next(walk), next(walk)]  # the server sends no other meanwhile
+        assert np.array_equal(values(held), np.arange(8) * 100)
+        array = zarr.open_array(growing / "t")
+        if forced:
+            array[:] = array[:] + 7
+            refresh(place, "--force")
+        else:
+            assert refresh(place).startswith("nothing has changed")
+        kill(place, kind, runtime)
+        if forced:
+            for _ in range(2):
+                with pytest.raises(batchfs.Error, match="read again since this was opened"):
+                    next(walk)
+                with pytest.raises(batchfs.Error, match="read again since this was opened"):
+                    opened.batch(0, 0)
+        else:
+            assert np.array_equal(values(list(walk)), np.arange(8, 40) * 100)
+    finally:
+        del walk, held
+        opened.close()
+        if kind == "mount":
             subprocess.run([PROGRAM, "umount", "--lazy", place], check=True)
 
 

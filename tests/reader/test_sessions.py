@@ -1,12 +1,18 @@
 """A server of batchfs.open is killed, and the store changes: the next server serves the same state, or an error."""
 
 import contextlib
+import fcntl
+import json
 import os
+import shutil
 import signal
 import subprocess
 
+import numpy as np
 import pytest
-from opened_stores import VIEW, member, servers, write_field
+import zarr
+from growing import VIEW as STEPS, append, create
+from opened_stores import VIEW, member, servers, values_of, write_field
 from opened_stores import field, runtime, view_file  # noqa: F401 (fixtures)
 from reader_servers import same
 from watching import eventually
@@ -34,6 +40,10 @@ def replace_store(store):
     """The same metadata and another history: a store that was made anew at the same path."""
     store.rename(store.with_name("old.zarr"))
     write_field(store, 1)
+
+
+def grow_store(store):
+    zarr.open_group(store)["field"].resize((36, 6, 5))
 
 
 def kill_server(runtime):  # noqa: F811
@@ -76,7 +86,7 @@ def test_an_unchanged_store_is_read_on(field, runtime, end):  # noqa: F811
 
 
 @pytest.mark.filterwarnings("ignore:the server of")
-@pytest.mark.parametrize("change", [change_chunks, replace_store])
+@pytest.mark.parametrize("change", [change_chunks, replace_store, grow_store])
 def test_a_changed_store_is_an_error_and_no_other_bytes(field, runtime, change):  # noqa: F811
     store, _ = field
     with opened(store) as data:
@@ -90,8 +100,6 @@ def test_a_changed_store_is_an_error_and_no_other_bytes(field, runtime, change):
                 data.batch(0, 0)
         del held
     assert eventually(lambda: not servers(runtime))
-    for socket in runtime.glob("*/*.sock"):  # of the killed server, where no other could begin
-        socket.unlink()
     with opened(store) as data:  # nobody relies on what was
         assert len(list(data)) == len(data)
 
@@ -153,6 +161,107 @@ def test_a_forked_child_holds_the_session_alone(field, runtime):  # noqa: F811
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     for end in (*ready, *go):
         os.close(end)
+
+
+def test_what_killed_processes_left_is_taken_by_nobody(field, view_file, runtime):  # noqa: F811
+    """Sessions, sockets and locks; the next that opens any store removes them."""
+    store, _ = field
+    reader = member(store, view_file)
+    reader.stdout.readline()
+    (server,) = servers(runtime)
+    os.kill(server, signal.SIGSTOP)  # it must not clean up
+    reader.kill()
+    reader.communicate()
+    os.kill(server, signal.SIGKILL)
+    assert eventually(lambda: not servers(runtime))
+    (session,), (socket,) = runtime.glob("*/*.session"), runtime.glob("*/*.sock")
+    lock = session.with_suffix(".lock")
+    lock.touch()
+    shutil.rmtree(store)
+    _, values = write_field(store, 2)
+    with batchfs.open(store, view=VIEW) as data:
+        assert same(values_of(data), values)
+        assert len(list(runtime.glob("*/*.session"))) == len(list(runtime.glob("*/*.sock"))) == 1
+        assert not any(left.exists() for left in (session, socket, lock))
+        # Of a server that lives, and of one that is being started, nothing is removed.
+        other, _ = write_field(store.with_name("other.zarr"), 3)
+        starting = session.with_name("open-0.lock")
+        with open(starting, "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with batchfs.open(other, view=VIEW) as second:
+                assert len(list(second)) == len(list(data))
+                assert starting.exists() and len(list(runtime.glob("*/*.sock"))) == 2
+        starting.unlink()
+
+
+class Continued:
+    """`batchfs serve` of a store that grows, whose session this process holds, as readers of batchfs.open do."""
+
+    def __init__(self, folder):
+        self.store, self.socket, self.session = folder / "s.zarr", folder / "serve.sock", folder / "serve.session"
+        create(self.store, 8)
+        view = folder / "steps.json"
+        view.write_text(json.dumps(STEPS))
+        self.command = [os.environ["BATCHFS"], "serve", self.store, "--view", view, "--socket", self.socket, "--session", self.session]
+        self.process = None
+        self.start()
+        self.held = open(self.session)
+        fcntl.flock(self.held, fcntl.LOCK_SH)
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        while line and "serving batches at" not in line:
+            line = self.process.stderr.readline()
+        assert line, "the server does not start"
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+    def refresh(self, *options):
+        return subprocess.run([os.environ["BATCHFS"], "refresh", self.socket, "--json", *options], check=True, capture_output=True).stdout
+
+    def end(self):
+        self.process.terminate()
+        _, said = self.process.communicate(timeout=60)
+        fcntl.flock(self.held, fcntl.LOCK_UN)
+        self.held.close()
+        return said
+
+
+@pytest.fixture
+def continued(tmp_path, runtime):  # noqa: F811
+    server = Continued(tmp_path)
+    yield server
+    server.end()
+    server.session.unlink(missing_ok=True)
+
+
+def steps_of(data):
+    return np.concatenate([batch["t"].numpy()[:, 0, 0] for batch in data])
+
+
+@pytest.mark.parametrize("refreshes", [1, 3])
+@pytest.mark.parametrize("changes", [True, False])
+def test_after_a_refresh_the_versions_pass_to_the_next_server(continued, refreshes, changes):
+    """Of the newest reading, which a reader that connected since has read."""
+    for turn in range(refreshes):
+        append(continued.store, 8 + 4 * turn, 4)
+        assert json.loads(continued.refresh())["changed"]
+    steps = 8 + 4 * refreshes
+    data = batchfs.open(continued.socket, prefetch=0)
+    assert same(steps_of(data), np.arange(steps, dtype="f4") * 100)
+    continued.kill()
+    if changes:
+        change_chunks(continued.store / "t")
+    continued.start()
+    if not changes:
+        assert same(steps_of(data), np.arange(steps, dtype="f4") * 100)
+        return
+    for number in range(steps // 4):
+        with pytest.raises(batchfs.Error, match="has changed since|log says why"):
+            data.batch(0, number)
 
 
 def test_a_session_belongs_to_one_server_and_one_user(field, view_file, tmp_path):  # noqa: F811

@@ -289,6 +289,10 @@ std::string OpenedStore::snapshot_id() const {
   return id;
 }
 
+std::uint64_t memory_of(const StoreOptions& options) {
+  return options.memory != 0 ? options.memory : default_memory_budget();
+}
+
 /// One of --store. What chooses a place inside of the first store, or its version, is not for it.
 OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& named) {
   StoreOptions other = options;
@@ -299,8 +303,7 @@ OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& n
   other.others.clear();
   other.series.clear();
   other.settings.clear();
-  other.config.version_memory = version_memory(
-      options.memory != 0 ? options.memory : default_memory_budget(), 1 + options.others.size());
+  other.config.version_memory = version_memory(memory_of(options), 1 + options.others.size());
   other.config.icechunk = {};
   other.config.icechunk.pinned = named.pinned;
   apply_store_settings(options, named.name, other);
@@ -313,12 +316,16 @@ OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& n
   }
 }
 
+std::uint64_t engine_memory(const StoreOptions& options) {
+  const std::uint64_t memory = memory_of(options);
+  return memory - (pooled_of(memory) - kMinPooled);
+}
+
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
-  const std::uint64_t memory = options.memory != 0 ? options.memory : default_memory_budget();
-  const std::uint64_t pooled = pooled_of(memory);
-  keep_pooled(pooled);
-  opened.budget = memory - (pooled - kMinPooled);
+  const std::uint64_t memory = memory_of(options);
+  keep_pooled(pooled_of(memory));
+  opened.budget = engine_memory(options);
   StoreConfig config = options.config;
   config.memory = memory;
   config.queries = std::make_shared<AddressQueries>();

@@ -50,15 +50,17 @@ void add_engine_options(CLI::App& app, StoreOptions& options);
 CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64_t& bytes,
                              const std::string& help, std::uint64_t least = 1);
 
+/// Bytes for an engine: --memory, or its default, less what the process keeps of freed buffers
+/// beyond kMinPooled.
+std::uint64_t engine_memory(const StoreOptions& options);
+
 struct OpenedStore {
   std::shared_ptr<Store> store;
   std::shared_ptr<const Hierarchy> hierarchy;
   std::string group;                 // of --group: a path of the hierarchy
   std::optional<LevelChoice> level;  // of --level
-  /// Bytes for an engine: --memory, or its default, less what the process keeps of freed buffers
-  /// beyond kMinPooled.
-  std::uint64_t budget = 0;
-  std::uint64_t memory = 0;  // bytes that its metadata may take
+  std::uint64_t budget = 0;          // engine_memory()
+  std::uint64_t memory = 0;          // bytes that its metadata may take
   /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond
   /// kFreeMetadata; and what the store itself may take.
   std::uint64_t held_memory() const;

@@ -17,12 +17,13 @@
 #include "gpu/handoff/server.h"
 #include "tools/cli/command.h"
 #include "tools/service/background.h"
-#include "tools/service/generation.h"
+#include "tools/service/generations/first_generation.h"
+#include "tools/service/generations/generation.h"
+#include "tools/service/generations/mounted_generations.h"
 #include "tools/service/inherited_descriptors.h"
 #include "tools/service/log_level_signal.h"
 #include "tools/service/mount_options.h"
 #include "tools/service/mount_service.h"
-#include "tools/service/mounted_generations.h"
 #include "tools/service/mounts.h"
 #include "tools/service/refresher.h"
 #include "tools/service/served_store.h"
@@ -153,37 +154,22 @@ void require_not_mounted(const MountOptions& options, const Supervised& supervis
                 "already mounted; run `batchfs umount` or pass --replace", options.directory);
 }
 
-GenerationOptions generation_options(const MountOptions& options, Log& log) {
-  GenerationOptions result{.store = options.store,
-                           .views = options.views,
-                           .input = options.input,
-                           .check_file = [options](const std::string& file) {
-                             check_apart(options, "a statistics file", file);
-                           }};
+GenerationOptions generation_options(const MountOptions& options, const Supervised& supervisor,
+                                     Log& log) {
+  GenerationOptions result{
+      .store = options.store,
+      .views = options.views,
+      .input = options.input,
+      .check_file =
+          [options](const std::string& file) { check_apart(options, "a statistics file", file); },
+      .session = supervisor.state};
   result.store.config.warn = [&log](const std::string& line) { log.warning(line); };
   return result;
 }
 
-/// The first one of this daemon, perhaps not of the session: then it is the one that the daemon
-/// before showed to new opens.
-std::shared_ptr<Generation> first_generation(GenerationOptions options,
-                                             const Supervised& supervisor, Log& log) {
-  const SessionState state(supervisor.state);
-  // Objects may have changed before the store was read again: versions of theirs do not count.
-  if (!state.was_identified_again())
-    options.store.config.versions = SessionState::versions(supervisor.state);
-  options.store.config.icechunk.pinned =
-      pinned_snapshot(state.identity(), options.store.config.icechunk);
-  pin_others(state.identity(), options.store.others);
-  auto first = read_generation(options, log);
-  first->time = state.reading_time();
-  return first;
-}
-
-Engine::Options engine_options(const MountOptions& options, const Supervised& supervisor,
-                               const OpenedStore& opened) {
+Engine::Options engine_options(const MountOptions& options, const Supervised& supervisor) {
   return {.threads = options.store.threads,
-          .memory = opened.budget,
+          .memory = engine_memory(options.store),
           .wait = options.time.wait,
           .idle = options.time.idle,
           .served = [&supervisor] { supervisor.served(); }};
@@ -195,13 +181,10 @@ std::optional<std::chrono::microseconds> probe_interval(const MountOptions& opti
   return std::chrono::microseconds(static_cast<std::int64_t>(options.hang_timeout * 1e6 / 3 * 2));
 }
 
-/// Waits until no other daemon serves the session. Throws stale, before that daemon ends, when its
-/// inode numbers would mean other files here.
-void take_turn(const Supervised& supervisor, const std::string& numbers) {
-  // A SessionState of its own: the other daemon changes the state until it ends.
-  if (supervisor.session >= 0) SessionState(supervisor.state).identify(numbers);
-  supervisor.take_turn();
-}
+/// Why a mount is not replaced where its files would become others: its daemon serves on.
+const char* const kNotReplaced =
+    "the store or a view has changed since it was mounted; run `batchfs refresh` and try again, or "
+    "unmount it and mount again";
 
 /// What a mount serves with, see serve().
 struct Served {
@@ -254,11 +237,11 @@ void serve(const MountOptions& options, const Supervised& supervisor, StartRepor
   if (!supervisor.before.empty()) log.warning("the daemon before this one " + supervisor.before);
   const LogLevelSignal log_level(log);
 
-  const GenerationOptions reading = generation_options(options, log);
-  auto first = first_generation(reading, supervisor, log);
-  Engine engine(engine_options(options, supervisor, first->opened), log);
+  const GenerationOptions reading = generation_options(options, supervisor, log);
+  Engine engine(engine_options(options, supervisor), log);
   Refresher refresher(log);
-  first->resolve(reading, engine, log);
+  auto first =
+      first_generation(reading, engine, log, supervisor.predecessor >= 0 ? kNotReplaced : "");
   const HandOff handoff(options, first, engine, refresher, log);
   std::unique_ptr<KnownInodes> inodes;
   std::unique_ptr<MountedGenerations> generations;
@@ -268,16 +251,17 @@ void serve(const MountOptions& options, const Supervised& supervisor, StartRepor
         return FileSystem::Options::Counts{files.size(), files.kernel_names()};
       }};
   make_files(*first, mount);
-  const std::string url = first->opened.store->url(), numbers = first->identity();
-  SessionState state(supervisor.state);
+  const std::string url = first->opened.store->url();
   MountService service(
       url, options.directory, [&supervisor] { supervisor.alive(); }, probe_interval(options));
-  take_turn(supervisor, numbers);
-  state.identify(numbers);
+  supervisor.take_turn();
+  first->begin(supervisor.state);
+  if (handoff.server != nullptr)
+    handoff.server->set_views(first->views, first, first->reading_record());
+  SessionState state(supervisor.state);
   inodes = SessionState::inodes(supervisor.state);
-  generations =
-      std::make_unique<MountedGenerations>(std::exchange(first, nullptr), state.reading(), *inodes,
-                                           engine, [&refresher] { refresher.sweep_soon(); });
+  generations = std::make_unique<MountedGenerations>(std::exchange(first, nullptr), *inodes, engine,
+                                                     [&refresher] { refresher.sweep_soon(); });
   FuseSession session({.mountpoint = options.directory,
                        .source = url,
                        .passthrough = !options.no_passthrough,
@@ -290,7 +274,6 @@ void serve(const MountOptions& options, const Supervised& supervisor, StartRepor
       .options = reading,
       .engine = engine,
       .handoff = handoff.server.get(),
-      .state = state,
       .log = log,
       .make_files = [&mount](Generation& next) { make_files(next, mount); },
       .forget_name = [&session](Ino parent,

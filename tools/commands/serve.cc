@@ -10,17 +10,17 @@
 #include <thread>
 
 #include "engine/pipeline/engine.h"
-#include "fs/session_state.h"
 #include "gpu/handoff/host_delivery.h"
 #include "tools/cli/command.h"
 #include "tools/cli/view_text.h"
 #include "tools/service/background.h"
-#include "tools/service/generation.h"
+#include "tools/service/generations/first_generation.h"
+#include "tools/service/generations/generation.h"
+#include "tools/service/generations/served_generations.h"
 #include "tools/service/inherited_descriptors.h"
 #include "tools/service/log_level_signal.h"
 #include "tools/service/reader_watch.h"
 #include "tools/service/refresher.h"
-#include "tools/service/served_generations.h"
 #include "tools/service/serving.h"
 #include "tools/service/serving_state.h"
 #include "tools/service/session_file.h"
@@ -91,33 +91,9 @@ void read_start(ServeOptions& options) {
                                   : read_text_file(options.start, "the file of --start");
 }
 
-/// The store and the views as the server before this one showed them, if there was one.
-std::shared_ptr<Generation> first_generation(GenerationOptions options, SessionFile* session,
-                                             Log& log) {
-  if (session == nullptr) return read_generation(options, log);
-  const SessionState state(session->descriptor());
-  // Objects may have changed before the store was read again: versions of theirs do not count.
-  if (!state.was_identified_again())
-    options.store.config.versions = SessionState::versions(session->descriptor());
-  options.store.config.icechunk.pinned =
-      pinned_snapshot(state.identity(), options.store.config.icechunk);
-  pin_others(state.identity(), options.store.others);
-  auto first = read_generation(options, log);
-  first->time = state.reading_time();
-  return first;
-}
-
-/// Throws stale where the server before this one showed something else.
-void identify(SessionFile* session, const Generation& generation) {
-  if (session == nullptr) return;
-  SessionState state(session->descriptor());
-  const std::string before = state.identity();
-  if (!before.empty() && before != generation.identity())
-    throw Error(ErrorCode::stale,
-                "the store or a view has changed since it was opened, and its server has ended; "
-                "close every dataset of it, in all processes, and open it again");
-  state.identify(generation.identity());
-}
+const char* const kNotContinued =
+    "the store or a view has changed since it was opened, and its server has ended; close every "
+    "dataset of it, in all processes, and open it again";
 
 /// Serves until a signal comes, or until nobody reads.
 void serve(const ServeOptions& options, StartReport& report) {
@@ -137,10 +113,9 @@ void serve(const ServeOptions& options, StartReport& report) {
   reading.store.config.warn = [&log](const std::string& line) { log.warning(line); };
   std::optional<SessionFile> session_file;
   if (!options.session.empty()) session_file.emplace(options.session);
-  SessionFile* const session = session_file ? &*session_file : nullptr;
-  auto first = first_generation(reading, session, log);
+  if (session_file) reading.session = session_file->descriptor();
   Engine engine({.threads = options.store.threads,
-                 .memory = first->opened.budget,
+                 .memory = engine_memory(options.store),
                  .wait = options.time.wait,
                  .idle = options.time.idle},
                 log);
@@ -150,9 +125,9 @@ void serve(const ServeOptions& options, StartReport& report) {
     warn_of_memory(generation.views, engine.budget().limit(), log);
     warn_of_samples(generation.views, log);
   };
-  first->resolve(reading, engine, log);
+  auto first = first_generation(reading, engine, log, kNotContinued);
   check(*first);
-  identify(session, *first);
+  if (session_file) first->begin(reading.session);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
   ServingState state({options.socket, options.views, engine.budget().limit(), options.store.group},
                      engine, first, gpus, log);
@@ -165,6 +140,7 @@ void serve(const ServeOptions& options, StartReport& report) {
        .refresh = [&refresher](bool force,
                                handoff::Refreshed done) { refresher.ask(force, std::move(done)); },
        .held = first,
+       .reading = first->reading_record(),
        .state_text = [&state](const auto& of,
                               handoff::StateText what) { return state.text(of, what); },
        .on_unused =
@@ -176,10 +152,7 @@ void serve(const ServeOptions& options, StartReport& report) {
       std::move(first),
       {.options = reading, .engine = engine, .handoff = server, .log = log, .check = check});
   const auto refresh = [&](bool force) {
-    const auto before = generations.newest();
     std::string changes = generations.refresh(force);
-    if (const auto now = generations.newest(); session != nullptr && now != before)
-      SessionState(session->descriptor()).identify_again(now->identity(), now->time);
     state.show(generations.newest());
     return changes;
   };

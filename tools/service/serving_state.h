@@ -9,7 +9,7 @@
 
 #include "fs/control/mount_state.h"
 #include "gpu/handoff/server.h"
-#include "tools/service/generation.h"
+#include "tools/service/generations/generation.h"
 #include "tools/service/serving.h"
 
 namespace batchfs {

@@ -43,6 +43,7 @@ SessionFile::SessionFile(std::string path)
   struct flock serving {};
   serving.l_type = F_WRLCK;
   serving.l_whence = SEEK_SET;
+  serving.l_len = 1;  // tables of versions lock other bytes, see version_slots.h
   // A server that is ending accepts no readers any more, and holds the lock until it has ended.
   const auto until = std::chrono::steady_clock::now() + kEndingTime;
   while (::fcntl(file_.get(), F_OFD_SETLK, &serving) != 0) {

@@ -12,6 +12,7 @@
 #include "engine/store/fingerprint.h"
 #include "engine/store/http/response_checks.h"
 #include "engine/store/metadata_keys.h"
+#include "engine/store/state_listing.h"
 
 namespace batchfs {
 
@@ -33,7 +34,7 @@ Buffer cut(Buffer object, const ByteRange& range) {
   return object;
 }
 
-class DiskCache final : public Store {
+class DiskCache final : public Store, public StateListing {
  public:
   DiskCache(std::shared_ptr<Store> parent, DiskCacheOptions options)
       : realm_(parent->url() + '\n' + options.realm + '\n'),
@@ -62,9 +63,17 @@ class DiskCache final : public Store {
     check_key(key);
     const std::optional<std::uint64_t> now = parent_->state(key);
     if (now == 0 && versions_.contains(key)) throw ObjectVersions::vanished(url() + "/" + key);
-    if (now && *now != 0 && !versions_.accept(key, *now))
-      throw ObjectVersions::changed(url() + "/" + key);
+    if (now && *now != 0) accept(key, *now);
     return now;
+  }
+
+  bool list_states(const std::string& prefix, const Visit& visit) override {
+    auto* const parent = dynamic_cast<StateListing*>(parent_.get());
+    return parent != nullptr &&
+           parent->list_states(prefix, [&](const std::string& key, std::uint64_t now) {
+             accept(key, now);
+             return visit(key, now);
+           });
   }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
@@ -117,6 +126,10 @@ class DiskCache final : public Store {
   }
 
  private:
+  void accept(const std::string& key, std::uint64_t now) {
+    if (!versions_.accept(key, now)) throw ObjectVersions::changed(url() + "/" + key);
+  }
+
   using Outcome = std::variant<VersionedRead, std::exception_ptr>;
 
   /// The cached entry for a request.

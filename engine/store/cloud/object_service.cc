@@ -8,6 +8,14 @@
 
 namespace batchfs {
 
+std::optional<HttpRequest> ObjectService::list_versions(const std::string&, const std::string&) {
+  return std::nullopt;
+}
+
+ObjectService::VersionPage ObjectService::parse_versions(const std::string&, const HttpResponse&) {
+  throw Error(ErrorCode::internal, "listings of this service do not tell versions", url());
+}
+
 Verdict ObjectService::classify(const HttpResponse& response) { return classify_status(response); }
 
 bool has_much_markup(std::string_view xml) {

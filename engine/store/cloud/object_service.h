@@ -57,6 +57,22 @@ class ObjectService {
   /// Throws corrupt when the body is not a listing.
   virtual Page parse_list(const std::string& prefix, const HttpResponse& response) = 0;
 
+  /// One page of all objects below `prefix`, at any depth; `continuation` as for list(). nullopt
+  /// where a listing does not tell the versions that answers to get() have.
+  virtual std::optional<HttpRequest> list_versions(const std::string& prefix,
+                                                   const std::string& continuation);
+  struct VersionPage {
+    struct Object {
+      std::string key;      // below the store's URL
+      std::string version;  // as version_of() an answer to get()
+      std::uint64_t size;   // bytes
+    };
+    std::vector<Object> objects;
+    std::string continuation;  // empty: the last page
+  };
+  /// Throws corrupt when the body is not a listing.
+  virtual VersionPage parse_versions(const std::string& prefix, const HttpResponse& response);
+
   /// Adds what the service needs to see before it answers (a signature, a token): the last step
   /// before sending. May block while a token is fetched, may throw. Never called on the HTTP
   /// client's thread, nor under a lock.

@@ -11,7 +11,6 @@
 
 #include "engine/base/strings.h"
 #include "engine/store/cloud/object_listing.h"
-#include "engine/store/fingerprint.h"
 #include "engine/store/http/http_transfer.h"
 #include "engine/store/http/object_ranges.h"
 #include "engine/store/http/response_checks.h"
@@ -128,8 +127,17 @@ class ObjectStore::Reads {
     return whole ? std::optional<std::uint64_t>(whole->bytes.size()) : std::nullopt;
   }
 
-  std::vector<Entry> list(const std::string& prefix) {
-    return list_objects(*service_, requests_, prefix);
+  std::vector<Entry> list(const std::string& at) { return list_objects(*service_, requests_, at); }
+
+  /// Throws stale when the object has another version than when it was first read.
+  void check_unchanged(const std::string& key, std::string_view version,
+                       std::optional<std::uint64_t> size) {
+    if (!versions_.accept(key, versions_.digest(identity_of(version, size))))
+      throw ObjectVersions::changed(place(key));
+  }
+
+  bool list_versions(const std::string& prefix, const VisitVersion& visit) {
+    return batchfs::list_versions(*service_, requests_, prefix, visit);
   }
 
   std::optional<Speed> speed() const {
@@ -314,13 +322,6 @@ class ObjectStore::Reads {
     });
   }
 
-  /// Throws stale when the object has another version than when it was first read.
-  void check_unchanged(const std::string& key, std::string_view version,
-                       std::optional<std::uint64_t> size) {
-    if (!versions_.accept(key, versions_.digest(identity_of(version, size))))
-      throw ObjectVersions::changed(place(key));
-  }
-
   /// An object that was there and is missing now must not be taken for one that never was, whose
   /// values are known.
   static bool is_missing(const ObjectRequests::Outcome& outcome) {
@@ -474,14 +475,22 @@ std::optional<std::uint64_t> ObjectStore::size(const std::string& key) {
 std::optional<std::uint64_t> ObjectStore::state(const std::string& key) {
   check_key(key);
   const std::optional<Reads::Part> part = reads_->read(key, {0, 1}, true);
-  if (!part) return 0;
-  const std::string identity = identity_of(part->version, part->object_size);
-  return identity.empty() ? std::nullopt : std::optional(lasting_digest(identity));
+  return part ? state_of(part->version, part->object_size) : 0;
+}
+
+bool ObjectStore::list_states(const std::string& prefix, const Visit& visit) {
+  std::optional<bool> agrees;
+  const bool is_listed = reads_->list_versions(prefix, [&](const auto& object) {
+    const auto state = state_of(object.version, object.size);
+    if (!agrees) agrees = state && this->state(object.key) == state;
+    if (!*agrees) return false;
+    reads_->check_unchanged(object.key, object.version, object.size);
+    return visit(object.key, state.value_or(0));
+  });
+  return is_listed && agrees.value_or(true);
 }
 
 std::vector<Store::Entry> ObjectStore::list(const std::string& prefix) {
-  if (!can_list())
-    throw Error(ErrorCode::not_supported, "this store cannot list what is in it", url());
   if (!prefix.empty()) check_key(prefix);
   return reads_->list(prefix);
 }

@@ -15,11 +15,12 @@
 #include "engine/store/cloud/object_requests.h"
 #include "engine/store/cloud/object_service.h"
 #include "engine/store/object_versions.h"
+#include "engine/store/state_listing.h"
 #include "engine/store/store.h"
 
 namespace batchfs {
 
-class ObjectStore final : public Store {
+class ObjectStore final : public Store, public StateListing {
  public:
   /// The client is shared, so that a service can fetch its tokens with it.
   ObjectStore(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
@@ -36,6 +37,8 @@ class ObjectStore final : public Store {
                           VersionedDone done) override;
   std::optional<std::uint64_t> size(const std::string& key) override;
   std::optional<std::uint64_t> state(const std::string& key) override;
+  /// Some servers name versions in another way in listings: the first object is asked for, too.
+  bool list_states(const std::string& prefix, const Visit& visit) override;
   std::vector<Entry> list(const std::string& prefix) override;
   bool can_list() const override;
   void stop() override;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
+#include "engine/base/strings.h"
 #include "engine/store/cloud/bucket_url.h"
 #include "engine/store/cloud/crypto.h"
 #include "engine/store/uri.h"
@@ -28,6 +29,43 @@ S3Error parse_s3_error(const HttpResponse& response) {
   if (text.empty() || !document.load_buffer(text.data(), text.size())) return {};
   const pugi::xml_node error = document.child("Error");
   return {error.child_value("Code"), error.child_value("Message"), error.child_value("Region")};
+}
+
+/// A page of a listing, with names from the listed prefix on.
+struct S3Listing {
+  using Object = ObjectService::VersionPage::Object;
+  std::vector<std::string> prefixes;
+  std::vector<Object> objects;
+  std::string continuation;
+};
+
+/// Throws `malformed`.
+S3Listing parse_s3_listing(std::string_view text, const std::string& prefix,
+                           const Error& malformed) {
+  pugi::xml_document document;
+  if (has_much_markup(text) ||
+      !document.load_buffer(text.data(), text.size(),
+                            pugi::parse_default | pugi::parse_ws_pcdata_single))
+    throw malformed;
+  const pugi::xml_node root = document.child("ListBucketResult");
+  if (!root) throw malformed;
+  const std::string below = prefix.empty() ? "" : prefix + "/";
+  const auto name_of = [&](std::string name) {
+    if (!name.starts_with(below)) throw malformed;
+    name.erase(0, below.size());
+    return name;
+  };
+  S3Listing listing;
+  for (const pugi::xml_node node : root.children("CommonPrefixes"))
+    listing.prefixes.push_back(name_of(node.child_value("Prefix")));
+  for (const pugi::xml_node node : root.children("Contents"))
+    listing.objects.push_back({name_of(node.child_value("Key")), node.child_value("ETag"),
+                               parse_exact_number(node.child_value("Size")).value_or(0)});
+  if (std::string_view(root.child_value("IsTruncated")) == "true") {
+    listing.continuation = root.child_value("NextContinuationToken");
+    if (listing.continuation.empty()) throw malformed;
+  }
+  return listing;
 }
 
 bool is_listing(const HttpResponse& response) {
@@ -97,9 +135,11 @@ HttpRequest S3Service::get(const std::string& key) { return request("GET", key_p
 
 HttpRequest S3Service::head(const std::string& key) { return request("HEAD", key_path(key), {}); }
 
-HttpRequest S3Service::list(const std::string& prefix, const std::string& continuation) {
+HttpRequest S3Service::list_request(const std::string& prefix, const std::string& continuation,
+                                    bool is_deep) {
   const std::string below = join_key(place_.prefix, prefix);
-  QueryParameters query{{"list-type", "2"}, {"delimiter", "/"}};
+  QueryParameters query{{"list-type", "2"}};
+  if (!is_deep) query.emplace_back("delimiter", "/");
   if (!below.empty()) query.emplace_back("prefix", below + "/");
   if (!continuation.empty()) query.emplace_back("continuation-token", continuation);
   HttpRequest made = request("GET", "", query);
@@ -107,36 +147,41 @@ HttpRequest S3Service::list(const std::string& prefix, const std::string& contin
   return made;
 }
 
+HttpRequest S3Service::list(const std::string& prefix, const std::string& continuation) {
+  return list_request(prefix, continuation, false);
+}
+
+std::optional<HttpRequest> S3Service::list_versions(const std::string& prefix,
+                                                    const std::string& continuation) {
+  return list_request(prefix, continuation, true);
+}
+
 ObjectService::Page S3Service::parse_list(const std::string& prefix, const HttpResponse& response) {
-  pugi::xml_document document;
-  const std::string_view text = text_of(response);
-  const Error malformed =
-      error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
-  if (has_much_markup(text) ||
-      !document.load_buffer(text.data(), text.size(),
-                            pugi::parse_default | pugi::parse_ws_pcdata_single))
-    throw malformed;
-  const pugi::xml_node root = document.child("ListBucketResult");
-  if (!root) throw malformed;
-  const std::string below =
-      join_key(place_.prefix, prefix).empty() ? "" : join_key(place_.prefix, prefix) + "/";
-  Page page;
+  const Error malformed = malformed_listing();
+  S3Listing listing =
+      parse_s3_listing(text_of(response), join_key(place_.prefix, prefix), malformed);
+  Page page{{}, std::move(listing.continuation)};
   const auto add = [&](std::string key, bool is_prefix) {
-    if (!key.starts_with(below)) throw malformed;
-    key.erase(0, below.size());
     if (is_prefix && key.ends_with('/')) key.pop_back();
     if (key.empty()) return;  // the object that some tools make for the folder itself
     if (key.find('/') != std::string::npos) throw malformed;
     page.entries.push_back({std::move(key), is_prefix});
   };
-  for (const pugi::xml_node node : root.children("CommonPrefixes"))
-    add(node.child_value("Prefix"), true);
-  for (const pugi::xml_node node : root.children("Contents")) add(node.child_value("Key"), false);
-  if (std::string_view(root.child_value("IsTruncated")) == "true") {
-    page.continuation = root.child_value("NextContinuationToken");
-    if (page.continuation.empty()) throw malformed;
-  }
+  for (std::string& each : listing.prefixes) add(std::move(each), true);
+  for (S3Listing::Object& each : listing.objects) add(std::move(each.key), false);
   return page;
+}
+
+ObjectService::VersionPage S3Service::parse_versions(const std::string& prefix,
+                                                     const HttpResponse& response) {
+  S3Listing listing =
+      parse_s3_listing(text_of(response), join_key(place_.prefix, prefix), malformed_listing());
+  for (S3Listing::Object& each : listing.objects) each.key = join_key(prefix, each.key);
+  return {std::move(listing.objects), std::move(listing.continuation)};
+}
+
+Error S3Service::malformed_listing() const {
+  return error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
 }
 
 // ---- signing ----

@@ -41,6 +41,9 @@ class S3Service final : public WritableService {
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;
   Page parse_list(const std::string& prefix, const HttpResponse& response) override;
+  std::optional<HttpRequest> list_versions(const std::string& prefix,
+                                           const std::string& continuation) override;
+  VersionPage parse_versions(const std::string& prefix, const HttpResponse& response) override;
   void authorize(HttpRequest& request) override;
   Verdict classify(const HttpResponse& response) override;
 
@@ -60,6 +63,9 @@ class S3Service final : public WritableService {
   HttpRequest request(const std::string& method, const std::string& key,
                       const QueryParameters& query) const;
   std::string key_path(const std::string& key) const;
+  HttpRequest list_request(const std::string& prefix, const std::string& continuation,
+                           bool is_deep);
+  Error malformed_listing() const;
   void sign(HttpRequest& request);
   void probe();
   void refresh();

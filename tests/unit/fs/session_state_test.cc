@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/base/error.h"
@@ -42,7 +43,7 @@ TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
     first.next_daemon();
     first.keep_init_request(request);
     first.agree(0x123456789abcdef);
-    first.identify("these views");
+    first.begin_reading("these views", 1, 0);
     const std::uint32_t a = first.add(7, 1), b = first.add(8, 2), c = first.add(9, 0, {5, 6});
     first.set_handles(a, 1);
     first.set_handles(b, 2);
@@ -56,7 +57,7 @@ TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
   EXPECT_EQ(std::memcmp(next.init_request().data(), request, sizeof request), 0);
   EXPECT_EQ(next.mount_time(), mounted);
   EXPECT_EQ(next.next_daemon(), 2u);
-  EXPECT_NO_THROW(next.identify("these views"));
+  EXPECT_EQ(next.reading().identity, "these views");
   const auto left = next.opened_files();
   ASSERT_EQ(left.size(), 2u);
   EXPECT_EQ(left[0].ino, 7u);
@@ -84,35 +85,62 @@ TEST_F(SessionStateTest, ASlotThatTheDaemonBeforeTookMeanwhileIsNotFree) {
   EXPECT_EQ(both[1].ino, 8u);
 }
 
-TEST_F(SessionStateTest, OtherInodeNumbersAreRefused) {
-  SessionState(fd).identify("these views");
-  SessionState next(fd);
-  try {
-    next.identify("other views");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::stale);
-  }
-}
-
-TEST_F(SessionStateTest, TheStoreWasReadAgain) {
+TEST_F(SessionStateTest, TheNewestReadingIsKnown) {
   {
     SessionState first(fd);
-    EXPECT_EQ(first.reading_time(), first.mount_time());
-    first.identify("these views");
-    EXPECT_FALSE(first.was_identified_again());
-    EXPECT_EQ(first.reading(), kFirstReading);
-    EXPECT_EQ(first.reading_time(), first.mount_time());
-    EXPECT_EQ(first.identify_again("longer views", 12345), 2u);
-    EXPECT_EQ(first.identify_again("the longest views", 23456), 3u);
+    EXPECT_EQ(first.reading().number, 0u);
+    EXPECT_EQ(first.begin_reading("these views", 12, 3), kFirstReading);
+    EXPECT_EQ(first.reading().time, first.mount_time());
+    EXPECT_EQ(first.begin_reading("longer views", 12345, 4), 2u);
+    EXPECT_EQ(first.begin_reading("the longest views", 23456, 5), 3u);
+  }
+  const SessionState::Reading known = SessionState(fd).reading();
+  EXPECT_EQ(known.number, 3u);
+  EXPECT_EQ(known.identity, "the longest views");
+  EXPECT_EQ(known.time, 23456);
+  EXPECT_EQ(known.version_slot, 5u);
+}
+
+TEST_F(SessionStateTest, EachReadingHasItsVersions) {
+  SessionState first(fd);
+  EXPECT_EQ(first.known_reading().versions, nullptr);
+  const VersionSlots::Table one = first.new_versions();
+  one.table->accept("a", 5);
+  first.begin_reading("these views", 1, one.slot);
+  const VersionSlots::Table two = first.new_versions();
+  EXPECT_EQ(two.table->find("a"), std::nullopt);
+  two.table->accept("a", 6);
+  EXPECT_EQ(SessionState(fd).known_reading().versions->find("a"), 5u);
+  first.begin_reading("longer views", 2, two.slot);
+  EXPECT_EQ(SessionState(fd).known_reading().versions->find("a"), 6u);
+  EXPECT_EQ(one.table->find("a"), 5u) << "files that are open need it";
+}
+
+TEST_F(SessionStateTest, TheNewestVersionsStayWithoutAProcess) {
+  {
+    SessionState first(fd);
+    const VersionSlots::Table one = first.new_versions();
+    one.table->accept("a", 5);
+    first.begin_reading("these views", 1, one.slot);
   }
   SessionState next(fd);
-  EXPECT_TRUE(next.was_identified_again());
-  EXPECT_EQ(next.identity(), "the longest views");
-  EXPECT_EQ(next.reading(), 3u);
-  EXPECT_EQ(next.reading_time(), 23456);
-  EXPECT_NO_THROW(next.identify("the longest views"));
-  EXPECT_THROW(next.identify("these views"), Error);
+  const VersionSlots::Table two = next.new_versions();  // of a reading that fails
+  EXPECT_EQ(next.known_reading().versions->find("a"), 5u);
+}
+
+TEST_F(SessionStateTest, ManyReadingsTakeTheMemoryOfFew) {
+  SessionState state(fd);
+  std::vector<VersionSlots::Table> used;
+  for (int i = 0; i < 100; ++i) {
+    VersionSlots::Table table = state.new_versions();
+    for (int object = 0; object < 20'000; ++object) table.table->accept(std::to_string(object), 1);
+    state.begin_reading("these views", i, table.slot);
+    used.push_back(std::move(table));
+    if (used.size() > 2) used.erase(used.begin());
+  }
+  struct stat file;
+  ASSERT_EQ(::fstat(fd, &file), 0);
+  EXPECT_LT(file.st_blocks * 512, 8 << 20);
 }
 
 TEST_F(SessionStateTest, TheNextDaemonKnowsTheKernelsInodes) {
@@ -131,12 +159,11 @@ TEST_F(SessionStateTest, TheNextDaemonKnowsTheKernelsInodes) {
 TEST_F(SessionStateTest, AnIdentityOfManyStoresIsKeptWhole) {
   std::string identity = "3 abc";  // as Generation::identity() of a view that joins stores
   for (int i = 0; i < 100; ++i) identity += " store" + std::to_string(i) + "=1CECHNKREP0F1RSTCMT0";
-  SessionState(fd).identify(identity);
-  EXPECT_EQ(SessionState(fd).identity(), identity);
-  EXPECT_THROW(SessionState(fd).identify(identity + "0"), Error);
+  SessionState(fd).begin_reading(identity, 1, 0);
   SessionState next(fd);
-  EXPECT_THROW(next.identify_again(std::string(20'000, 'x'), 1), Error);
-  EXPECT_EQ(next.identity(), identity);
+  EXPECT_EQ(next.reading().identity, identity);
+  EXPECT_THROW(next.begin_reading(std::string(20'000, 'x'), 1, 0), Error);
+  EXPECT_EQ(next.reading().identity, identity);
 }
 
 TEST_F(SessionStateTest, ARequestThatIsTooLongIsNotKept) {

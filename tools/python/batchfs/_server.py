@@ -32,7 +32,7 @@ from ._program import (
     view_json,
     view_words,
 )
-from ._session import Session
+from ._session import Session, remove_abandoned
 from ._version import VERSION
 
 T = TypeVar("T")
@@ -170,20 +170,16 @@ class Server:
     def _listener(self) -> Iterator[bool]:
         """Does a server listen? Connected to it in the meantime."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
-            directory = os.open(self.directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                probe.settimeout(10)
-                # An address holds 107 bytes, which is less than paths may have.
-                probe.connect(f"/proc/self/fd/{directory}/{self.name}.sock")
+                _connect(probe, self.socket)
                 listens = True
             except OSError:
                 listens = False
-            finally:
-                os.close(directory)
             yield listens
 
     def _start(self) -> None:
         check = VersionCheck(self.program)
+        _remove_leftovers(self.directory)
         relied = self.session.is_current()
         try:
             with _locked(os.path.join(self.directory, self.name + ".lock")), self._listener() as listens:
@@ -262,14 +258,40 @@ def _private_directory() -> str:
     raise Error("there is no directory for sockets that only this user can enter; set XDG_RUNTIME_DIR to one")
 
 
+def _connect(probe: socket.socket, path: str) -> None:
+    """Raises OSError: ConnectionRefusedError where nobody listens any more."""
+    directory = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        probe.settimeout(10)
+        # An address holds 107 bytes, which is less than paths may have.
+        probe.connect(f"/proc/self/fd/{directory}/{os.path.basename(path)}")
+    finally:
+        os.close(directory)
+
+
+def _remove_leftovers(directory: str) -> None:
+    """Sockets, sessions and locks of servers and processes that were killed."""
+    names = {match[1] for name in os.listdir(directory) if (match := re.fullmatch(r"(open-\w+)\.(sock|session|lock)", name))}
+    for name in names:
+        path = os.path.join(directory, name)
+        # While one is started, its lock is held, and nothing is left over.
+        with contextlib.suppress(BlockingIOError), _locked(path + ".lock", wait=False):
+            remove_abandoned(path + ".session")
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+                try:
+                    _connect(probe, path + ".sock")
+                except ConnectionRefusedError:
+                    os.unlink(path + ".sock")
+
+
 @contextlib.contextmanager
-def _locked(path: str) -> Iterator[None]:
-    """Holds a lock, whose file is removed at the end: nothing is left in the directory."""
+def _locked(path: str, wait: bool = True) -> Iterator[None]:
+    """Holds a lock, whose file is removed at the end: nothing is left in the directory. Raises BlockingIOError."""
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         _locks.add(lock)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.stat(path), os.fstat(lock)):
                     break

@@ -2,14 +2,14 @@
 
 A server keeps in a file which versions of the store's objects were read. Each process that reads holds a shared lock on
 the file, a server as well. A process that starts a server continues the file if another one still holds it: otherwise
-nobody relies on it, and a new one begins. The last process that leaves removes it.
+nobody relies on it, and a new one begins. The last process that leaves removes it; what killed processes leave, the next
+that starts any server (`_server._remove_leftovers`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import glob
 import os
 import weakref
 
@@ -41,7 +41,7 @@ class Session:
 
     def begin(self) -> None:
         """Holds the session of the server that is to be started: what others hold, or a new one. Under the server's lock."""
-        _remove_abandoned(os.path.dirname(self.path))
+        remove_abandoned(self.path)
         while not self.is_current():
             self.leave()
             self._hold(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
@@ -81,15 +81,14 @@ def _remove_unheld(file: int, path: str) -> None:
             os.unlink(path)
 
 
-def _remove_abandoned(directory: str) -> None:
-    """Sessions of processes that were killed."""
-    for path in glob.glob(os.path.join(glob.escape(directory), "open-*.session")):
-        with contextlib.suppress(OSError):
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-            try:
-                _remove_unheld(file, path)
-            finally:
-                os.close(file)
+def remove_abandoned(path: str) -> None:
+    """Removes a session that no process holds. Under its server's lock."""
+    with contextlib.suppress(OSError):
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            _remove_unheld(file, path)
+        finally:
+            os.close(file)
 
 
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/store/state_listing.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
@@ -40,6 +41,24 @@ class Versioned : public MemoryObjects {
 
  private:
   std::mutex mutex_;  // guards asked
+};
+
+/// A store whose listings tell the versions.
+class Listed final : public Versioned, public StateListing {
+ public:
+  Listed() { local = false; }
+  bool list_states(const std::string& prefix, const Visit& visit) override {
+    ++listings;
+    if (!error.empty()) throw Error(ErrorCode::io, error, prefix);
+    if (!tells) return false;
+    for (const auto& [key, version] : versions)
+      if (key.starts_with(prefix + "/") && !visit(key, version)) break;
+    return true;
+  }
+
+  std::atomic<int> listings = 0;
+  bool tells = true;
+  std::string error;
 };
 
 class SourceVersionsTest : public testing::Test {
@@ -111,6 +130,61 @@ TEST_F(SourceVersionsTest, ListedObjectsGiveTheDigestOfTheGrid) {
   const Json first = SourceVersions({listed}).digests();
   EXPECT_EQ(store_.asked.size(), 50u);
   EXPECT_EQ(SourceVersions({array("t")}).digests(), first);
+}
+
+TEST_F(SourceVersionsTest, AListingOfVersionsGivesTheDigestsOfAskingForEach) {
+  store_.versions.erase("t/9");
+  store_.versions["t/zarr.json"] = store_.versions["t/200"] = store_.versions["t/1/1"] = 7;
+  Listed listed;
+  listed.versions = store_.versions;
+  for (const bool lists : {false, true})
+    for (const bool tells : {true, false}) {
+      SourceArray one = array("t"), other = array("t");
+      one.lists = other.lists = lists;
+      other.store = &listed;
+      listed.tells = tells;
+      listed.listings = 0;
+      listed.asked.clear();
+      const SourceVersions expected({one}), versions({other});
+      EXPECT_EQ(versions.digests(), expected.digests());
+      EXPECT_EQ(listed.listings, 1);
+      EXPECT_EQ(listed.asked.empty(), tells);
+      listed.versions["t/9"] = 1;
+      EXPECT_EQ(error_of([&] { versions.confirm(); }).code(), ErrorCode::stale);
+      listed.versions.erase("t/9");
+    }
+}
+
+TEST_F(SourceVersionsTest, FewObjectsOfManyAreAskedFor) {
+  Listed listed;
+  listed.versions = store_.versions;
+  SourceArray part = array("t");
+  part.store = &listed;
+  part.objects = {std::vector<std::int64_t>{3, 5}};
+  EXPECT_EQ(SourceVersions({part}).digests(), SourceVersions({[&] {
+                                                SourceArray asked = part;
+                                                asked.store = &store_;
+                                                return asked;
+                                              }()})
+                                                  .digests());
+  EXPECT_EQ(listed.listings, 0);
+  std::vector<std::int64_t> many;
+  for (int c = 0; c < 40; ++c) many.push_back(c);
+  part.objects = {many};
+  const Json first = SourceVersions({part}).digests();
+  EXPECT_EQ(listed.listings, 1);
+  part.store = &store_;
+  EXPECT_EQ(SourceVersions({part}).digests(), first);
+}
+
+TEST_F(SourceVersionsTest, AListingThatFailsIsAnErrorUnlessItIsTolerated) {
+  Listed listed;
+  listed.versions = store_.versions;
+  listed.error = "no listing today";
+  SourceArray one = array("t");
+  one.store = &listed;
+  EXPECT_EQ(error_of([&] { SourceVersions({one}); }).code(), ErrorCode::io);
+  EXPECT_EQ(SourceVersions({one}, {2, true}).digests(), SourceVersions({array("t")}).digests());
 }
 
 TEST_F(SourceVersionsTest, AnObjectThatAppearsIsFoundAtTheEnd) {

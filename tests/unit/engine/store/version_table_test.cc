@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace batchfs {
@@ -124,6 +125,27 @@ TEST(VersionTableTest, AnEntryOfADaemonThatWasKilledInTheMiddleIsTakenByTheNext)
   EXPECT_EQ(next.accept("a", 7), Accepted::other_version);
   EXPECT_EQ(next.find("a"), 6u);
   EXPECT_EQ(next.size(), 1u);
+  ::close(fd);
+}
+
+TEST(VersionTableTest, AClearedOneIsEmptyAndTakesNoMemory) {
+  const int fd = ::memfd_create("test", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(fd, static_cast<off_t>(4096 + 2 * VersionTable::kBytes)), 0);
+  const std::uint64_t behind = 4096 + VersionTable::kBytes / 4096 * 4096;
+  VersionTable::clear(fd, 4096);  // one that nobody has used
+  VersionTable(fd, behind).accept("beside", 9);
+  {
+    VersionTable table(fd, 4096);
+    for (std::size_t i = 0; i < 50'000; ++i) table.accept(key_of(i), 5);
+  }
+  VersionTable::clear(fd, 4096);
+  struct stat file;
+  ASSERT_EQ(::fstat(fd, &file), 0);
+  EXPECT_LT(file.st_blocks * 512, 512 << 10);
+  VersionTable next(fd, 4096);
+  EXPECT_EQ(next.size(), 0u);
+  for (std::size_t i = 0; i < 50'000; ++i) ASSERT_EQ(next.accept(key_of(i), 6), Accepted::yes) << i;
+  EXPECT_EQ(VersionTable(fd, behind).find("beside"), 9u);
   ::close(fd);
 }
 

@@ -64,6 +64,19 @@ TEST(SharedView, IsFoundByItsNameOrItsPart) {
   EXPECT_NE(refusal(views, "val"), "") << "the part of two";
 }
 
+TEST(SharedView, TheWelcomeNamesTheReading) {
+  MemoryData data;
+  data.declare("v", "<f4", {"x"}, {3}, {3});
+  const SharedViews views =
+      share_views({parse_view(data.dataset(), R"({"window": {"x": 1}})")}, nullptr, {7, 3});
+  const auto bytes = welcome_message(*views.front(), Mode::shm, kVersion);
+  ReadingRecord reading;
+  ASSERT_GE(bytes.size(), sizeof reading);
+  std::memcpy(&reading, bytes.data() + bytes.size() - sizeof reading, sizeof reading);
+  EXPECT_EQ(reading.session, 7u);
+  EXPECT_EQ(reading.number, 3u);
+}
+
 TEST(SharedView, AReaderOfVersion1IsToldWhatItKnows) {
   MemoryData data;
   data.declare("v", "<f4", {"x"}, {3}, {3});

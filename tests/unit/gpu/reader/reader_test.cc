@@ -72,6 +72,8 @@ TEST(Reader, PositionsThatThereAreNot) {
   EXPECT_THROW(reader->get(-1, 0), Error);
 }
 
+constexpr ReadingRecord kReading{7, 3};
+
 /// One end of a connection for the reader, the other for a test that plays the server.
 class LyingServer {
  public:
@@ -103,8 +105,8 @@ class LyingServer {
     }
   }
 
-  /// Greets as a server of one tensor "x" of int32, 2 by 3; of version 2 with what is given of
-  /// coordinates.
+  /// Greets as a server of one tensor "x" of int32, 2 by 3; of version 4 with what is given of
+  /// coordinates, else of version 1.
   std::unique_ptr<SocketSource> greeted(
       const std::optional<CoordinatesRecord>& coordinates = std::nullopt,
       const std::string& labels = "", const std::string& members = "") {
@@ -127,7 +129,7 @@ class LyingServer {
     welcome.batch_size = 2;
     welcome.batches = 4;
     welcome.tensor_count = 1;
-    auto said = coordinates ? message(MessageType::welcome, welcome, *coordinates)
+    auto said = coordinates ? message(MessageType::welcome, welcome, *coordinates, kReading)
                             : message(MessageType::welcome, welcome);
     if (!coordinates) reinterpret_cast<Header*>(said.data())->version = 1;
     send(std::move(said), {texts});
@@ -278,7 +280,9 @@ TEST(LyingServer, CoordinatesOfAnotherLengthAreRefused) {
         << record.offset << " " << record.bytes;
   }
   LyingServer server;
-  EXPECT_NO_THROW(server.greeted(CoordinatesRecord{80, 1, 2}, eight_numbers(), kLabelled));
+  const auto source = server.greeted(CoordinatesRecord{80, 1, 2}, eight_numbers(), kLabelled);
+  EXPECT_EQ(source->reading().session, kReading.session);
+  EXPECT_EQ(source->reading().number, kReading.number);
 }
 
 TEST(LyingServer, WindowsThatDoNotFitAreRefused) {

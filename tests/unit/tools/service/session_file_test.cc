@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "engine/base/error.h"
-#include "engine/store/version_table.h"
 #include "fs/session_state.h"
 #include "tests/unit/engine/store/temporary_directory.h"
 
@@ -42,14 +41,17 @@ TEST_F(SessionFileTest, TheNextServerContinuesWhatAnotherProcessHolds) {
   int reader = -1;
   {
     const SessionFile file(path);
-    SessionState(file.descriptor()).identify("the store");
-    SessionState::versions(file.descriptor())->accept("a", 5);
+    SessionState state(file.descriptor());
+    const VersionSlots::Table versions = state.new_versions();
+    versions.table->accept("a", 5);
+    state.begin_reading("the store", 1, versions.slot);
     reader = hold();
   }
   {
     const SessionFile next(path);
-    EXPECT_EQ(SessionState(next.descriptor()).identity(), "the store");
-    EXPECT_EQ(SessionState::versions(next.descriptor())->find("a"), 5u);
+    const auto known = SessionState(next.descriptor()).known_reading();
+    EXPECT_EQ(known.identity, "the store");
+    EXPECT_EQ(known.versions->find("a"), 5u);
     ::close(reader);
   }
   EXPECT_FALSE(std::filesystem::exists(path));
@@ -71,7 +73,7 @@ TEST_F(SessionFileTest, OneThatWasBegunAndNotFinishedIsBegunAgain) {
   std::ofstream(path).close();
   std::filesystem::permissions(path, std::filesystem::perms(0600));
   const SessionFile file(path);
-  EXPECT_EQ(SessionState(file.descriptor()).identity(), "");
+  EXPECT_EQ(SessionState(file.descriptor()).reading().number, 0u);
 }
 
 TEST_F(SessionFileTest, OneServerAndOneUserHaveIt) {
@@ -94,8 +96,8 @@ TEST_F(SessionFileTest, WhatItMayTouchHasRoom) {
   ASSERT_EQ(::fstat(file.descriptor(), &at), 0);
   const auto blocks = at.st_blocks;
   EXPECT_LT(blocks * 512, 4 << 20) << "a small store takes little";
-  const auto versions = SessionState::versions(file.descriptor());
-  for (int i = 0; i < 20'000; ++i) versions->accept(std::to_string(i), 1);
+  const auto versions = SessionState(file.descriptor()).new_versions();
+  for (int i = 0; i < 20'000; ++i) versions.table->accept(std::to_string(i), 1);
   ASSERT_EQ(::fstat(file.descriptor(), &at), 0);
   EXPECT_GE((at.st_blocks - blocks) * 512, 20'000 * 24) << "taken before it is touched";
 }

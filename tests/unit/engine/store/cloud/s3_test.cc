@@ -181,6 +181,26 @@ TEST_F(S3Test, ListsPages) {
   EXPECT_EQ(page.entries[3].name, " ");
 }
 
+TEST_F(S3Test, AListingOfAllDepthsTellsVersions) {
+  const auto service = open("s3://bucket/a b/");
+  EXPECT_EQ(service->list_versions("t", "1/=")->url,
+            "https://bucket.s3.amazonaws.com/"
+            "?list-type=2&prefix=a%20b%2Ft%2F&continuation-token=1%2F%3D");
+  const HttpResponse answer =
+      FakeStoreEnvironment::answer(200, R"(<ListBucketResult><IsTruncated>true</IsTruncated>
+<NextContinuationToken>2</NextContinuationToken>
+<Contents><Key>a b/t/c/0/1</Key><ETag>&quot;0a1b-2&quot;</ETag><Size>77</Size></Contents>
+<Contents><Key>a b/t/zarr.json</Key><Size>5</Size></Contents></ListBucketResult>)");
+  const ObjectService::VersionPage page = service->parse_versions("t", answer);
+  EXPECT_EQ(page.continuation, "2");
+  ASSERT_EQ(page.objects.size(), 2u);
+  EXPECT_EQ(page.objects[0].key, "t/c/0/1");
+  EXPECT_EQ(page.objects[0].version, "\"0a1b-2\"");
+  EXPECT_EQ(page.objects[0].size, 77u);
+  EXPECT_EQ(page.objects[1].version, "");
+  EXPECT_EQ(error_of([&] { service->parse_versions("u", answer); }).code(), ErrorCode::corrupt);
+}
+
 TEST_F(S3Test, WhatIsNoListingIsCorrupt) {
   const auto service = open("s3://bucket/p");
   for (const char* body :

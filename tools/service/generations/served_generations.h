@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gpu/handoff/server.h"
-#include "tools/service/generation.h"
-#include "tools/service/read_again.h"
+#include "tools/service/generations/generation.h"
+#include "tools/service/generations/read_again.h"
 
 namespace batchfs {
 

@@ -3,9 +3,9 @@
 // it. A store that grows is read again; each reading is a generation, see
 // fs/generations/generations.h.
 //
-//   auto first = read_generation(options, log);
-//   Engine engine({.memory = first->opened.budget}, log);
-//   first->resolve(options, engine, log);
+//   Engine engine({.memory = engine_memory(options.store)}, log);
+//   auto generation = read_generation(options, log);
+//   generation->resolve(options, engine, log);
 
 #include <ctime>
 #include <memory>
@@ -15,7 +15,9 @@
 
 #include "engine/base/log.h"
 #include "engine/pipeline/engine.h"
+#include "engine/store/version_slots.h"
 #include "fs/state_files.h"
+#include "gpu/handoff/protocol.h"
 #include "tools/cli/store_options.h"
 #include "tools/cli/view_options.h"
 
@@ -28,6 +30,8 @@ struct GenerationOptions {
   std::optional<StandardInput> input;  // what "-" is
   CheckFile check_file;
   bool describes = true;  // reads the chosen group as a dataset, also without views
+  /// Of a SessionState: the session that readings belong to. -1: none. Outlives every reading.
+  int session = -1;
 };
 
 /// Not thread-safe while it is made, immutable then.
@@ -43,6 +47,11 @@ struct Generation {
   /// What the numbers of files are made of, see SessionState; the same as long as nothing has
   /// changed. To be changed with the arithmetic of fs/tree.
   std::string identity() const;
+  /// It is the newest reading of the session from now on, if it is not yet. Throws stale where
+  /// another process has read the store again since this one continues its newest reading.
+  void begin(int of_session);
+  /// For readers of the hand-off.
+  handoff::ReadingRecord reading_record() const { return {session, number}; }
   /// What batch-….json says of it, {"id": ...}: the same in every mount of the same state.
   Json snapshot() const;
   /// What status.json says of it: snapshot() and "read": "2026-11-21T14:02:11Z".
@@ -51,7 +60,11 @@ struct Generation {
   OpenedStore opened;
   std::shared_ptr<const Dataset> dataset;  // of the chosen group; null unless it `describes`
   std::vector<std::shared_ptr<const View>> views;
-  std::time_t time = 0;               // when it was read
+  std::time_t time = 0;       // when it was read
+  std::uint32_t number = 0;   // of the session's reading; 0: none yet
+  std::uint64_t session = 0;  // the session's id, with the number
+  /// Of its objects, where it belongs to a session.
+  VersionSlots::Table versions;
   std::unique_ptr<StateFiles> files;  // of a mount
 
  private:
@@ -59,15 +72,9 @@ struct Generation {
   Budget::Reservation metadata_;
 };
 
-/// Opens the store and reads the views. Throws what opening throws.
+/// Opens the store and reads the views. In a session, its objects have no versions yet. Throws what
+/// opening throws.
 std::shared_ptr<Generation> read_generation(const GenerationOptions& options, Log& log);
-
-/// The snapshot of an Icechunk repository that `identity` names, if `options` follow the branch
-/// that it is of; else empty. The branch may have moved on.
-std::string pinned_snapshot(const std::string& identity, const IcechunkOptions& options);
-
-/// The same of further stores, each for itself.
-void pin_others(const std::string& identity, std::vector<StoreOptions::Named>& others);
 
 /// Why reading the store again cannot show anything new, "tag v1"; empty where it can.
 std::string fixed_version(const StoreOptions& options);

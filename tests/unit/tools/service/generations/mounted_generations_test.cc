@@ -1,4 +1,4 @@
-#include "tools/service/mounted_generations.h"
+#include "tools/service/generations/mounted_generations.h"
 
 #include <thread>
 
@@ -7,8 +7,10 @@
 
 #include "engine/base/json.h"
 #include "fs/file_system.h"
+#include "fs/session_state.h"
 #include "tests/unit/eventually.h"
-#include "tests/unit/tools/service/growing_store.h"
+#include "tests/unit/tools/service/generations/growing_store.h"
+#include "tools/service/generations/first_generation.h"
 
 namespace batchfs {
 namespace mounted_generations_test {
@@ -16,24 +18,27 @@ namespace mounted_generations_test {
 class MountedGenerationsTest : public testing::Test {
  protected:
   MountedGenerationsTest() {
-    auto first = read_generation(store_.options(), log_);
-    first->resolve(store_.options(), engine_, log_);
+    auto first = first_generation(options(), engine_, log_);
     make_files(*first);
-    state_.identify(first->identity());
-    generations_.emplace(std::move(first), state_.reading(), *inodes_, engine_);
+    first->begin(fd_);
+    generations_.emplace(std::move(first), *inodes_, engine_);
   }
   ~MountedGenerationsTest() override { ::close(fd_); }
 
+  GenerationOptions options() const {
+    GenerationOptions options = store_.options();
+    options.session = fd_;
+    return options;
+  }
   void make_files(Generation& generation) {
     generation.files = std::make_unique<FileSystem>(
         FileSystem::Options{.store_url = "s"}, generation.opened.store, generation.opened.hierarchy,
         generation.dataset, generation.views, engine_, log_);
   }
   MountedGenerations::Environment environment() {
-    return {.options = store_.options(),
+    return {.options = options(),
             .engine = engine_,
             .handoff = nullptr,
-            .state = state_,
             .log = log_,
             .make_files = [this](Generation& next) { make_files(next); },
             .forget_name = [this](Ino, const std::string& name) { forgotten_.push_back(name); }};
@@ -51,14 +56,14 @@ class MountedGenerationsTest : public testing::Test {
 };
 
 TEST_F(MountedGenerationsTest, TheSessionsStateNamesTheNewest) {
-  const std::string before = state_.identity();
+  const SessionState::Reading before = state_.reading();
   EXPECT_EQ(parse_json(generations_->refresh(environment()), "").at("changed"), false);
-  EXPECT_FALSE(state_.was_identified_again());
+  EXPECT_EQ(state_.reading().number, before.number);
   store_.grow_to(6);
   EXPECT_EQ(parse_json(generations_->refresh(environment()), "").at("changed"), true);
-  EXPECT_NE(state_.identity(), before);
-  EXPECT_TRUE(state_.was_identified_again());
-  EXPECT_EQ(state_.reading(),
+  EXPECT_NE(state_.reading().identity, before.identity);
+  EXPECT_NE(state_.reading().version_slot, before.version_slot);
+  EXPECT_EQ(state_.reading().number,
             inodes_->find(files().lookup(kRootIno, "views").value().ino)->reading);
 }
 
@@ -95,10 +100,10 @@ TEST_F(MountedGenerationsTest, ARefreshMakesRoomOnceTheKernelForgets) {
 }
 
 TEST_F(MountedGenerationsTest, AFailureChangesNothing) {
-  const std::string before = state_.identity();
+  const std::uint32_t before = state_.reading().number;
   store_.remove_array();
   EXPECT_THROW(generations_->refresh(environment()), Error);
-  EXPECT_EQ(state_.identity(), before);
+  EXPECT_EQ(state_.reading().number, before);
   EXPECT_EQ(generations_->files().size(), 1u);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/service/generation.h"
+#include "tools/service/generations/generation.h"
 
 namespace batchfs {
 

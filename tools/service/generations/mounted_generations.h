@@ -7,10 +7,9 @@
 #include <string>
 
 #include "fs/generations/generations.h"
-#include "fs/session_state.h"
 #include "gpu/handoff/server.h"
-#include "tools/service/generation.h"
-#include "tools/service/read_again.h"
+#include "tools/service/generations/generation.h"
+#include "tools/service/generations/read_again.h"
 
 namespace batchfs {
 
@@ -20,17 +19,16 @@ class MountedGenerations {
     GenerationOptions options;
     Engine& engine;
     handoff::HandoffServer* handoff;  // may be null
-    SessionState& state;
     Log& log;
     /// Makes the files of a generation. Throws for what cannot be served.
     std::function<void(Generation&)> make_files;
     /// Has the kernel give up a name.
     std::function<void(Ino, const std::string&)> forget_name;
   };
-  /// What `environment` refers to, `inodes` and `engine` outlive it. `number`: of the reading
-  /// `first`. `on_crowded`: as that of Generations.
-  MountedGenerations(std::shared_ptr<Generation> first, std::uint32_t number, KnownInodes& inodes,
-                     Engine& engine, std::function<void()> on_crowded = {});
+  /// What `environment` refers to, `inodes` and `engine` outlive it. Precondition: `first` is the
+  /// session's newest reading. `on_crowded`: as that of Generations.
+  MountedGenerations(std::shared_ptr<Generation> first, KnownInodes& inodes, Engine& engine,
+                     std::function<void()> on_crowded = {});
 
   Generations& files() { return generations_; }
 

@@ -1,12 +1,15 @@
-#include "tools/service/served_generations.h"
+#include "tools/service/generations/served_generations.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "engine/base/json.h"
 #include "fs/generations/generations.h"
+#include "fs/session_state.h"
 #include "gpu/handoff/host_delivery.h"
 #include "tests/unit/gpu/handoff/client.h"
-#include "tests/unit/tools/service/growing_store.h"
+#include "tests/unit/tools/service/generations/growing_store.h"
+#include "tools/service/generations/first_generation.h"
 
 namespace batchfs {
 namespace served_generations_test {
@@ -14,8 +17,8 @@ namespace served_generations_test {
 class ServedGenerationsTest : public testing::Test {
  protected:
   ServedGenerationsTest() {
-    auto first = read_generation(store_.options(), log_);
-    first->resolve(store_.options(), engine_, log_);
+    auto first = first_generation(options(), engine_, log_);
+    first->begin(fd_);
     server_ = std::make_unique<handoff::HandoffServer>(
         handoff::HandoffServer::Options{.views = first->views,
                                         .deliveries = {&host_},
@@ -30,13 +33,21 @@ class ServedGenerationsTest : public testing::Test {
                                         .held = first},
         handoff::Listener(store_.folder() + "/socket"), log_);
     generations_.emplace(std::exchange(first, nullptr),
-                         ServedGenerations::Environment{.options = store_.options(),
+                         ServedGenerations::Environment{.options = options(),
                                                         .engine = engine_,
                                                         .handoff = *server_,
                                                         .log = log_,
                                                         .check = [](Generation&) {}});
   }
-  ~ServedGenerationsTest() override { server_ = nullptr; }
+  ~ServedGenerationsTest() override {
+    server_ = nullptr;
+    ::close(fd_);
+  }
+  GenerationOptions options() const {
+    GenerationOptions options = store_.options();
+    options.session = fd_;
+    return options;
+  }
 
   /// Batches of the view, as a reader is told that connects now.
   std::int64_t batches(handoff::RawClient& client) {
@@ -52,6 +63,7 @@ class ServedGenerationsTest : public testing::Test {
 
   GrowingStore store_;
   Log log_;
+  const int fd_ = SessionState::create();
   Engine engine_{{.threads = 2, .memory = 64 << 20}, log_};
   handoff::HostDelivery host_{engine_};
   std::unique_ptr<handoff::HandoffServer> server_;
@@ -78,6 +90,19 @@ TEST_F(ServedGenerationsTest, AForcedOneReadsWhatSeemsUnchanged) {
   EXPECT_EQ(parse_json(generations_->refresh(true), "").at("changed"), true);
   EXPECT_NE(generations_->newest(), before);
   EXPECT_EQ(generations_->newest()->identity(), before->identity());
+}
+
+TEST_F(ServedGenerationsTest, TheSessionsStateNamesTheNewest) {
+  const SessionState state(fd_);
+  EXPECT_EQ(state.reading().number, generations_->newest()->number);
+  store_.grow_to(6);
+  generations_->refresh();
+  EXPECT_EQ(state.reading().number, 2u);
+  EXPECT_EQ(state.reading().identity, generations_->newest()->identity());
+  EXPECT_EQ(state.reading().version_slot, generations_->newest()->versions.slot);
+  store_.remove_array();
+  EXPECT_THROW(generations_->refresh(), Error);
+  EXPECT_EQ(state.reading().number, 2u);
 }
 
 TEST_F(ServedGenerationsTest, OlderOnesGoWithTheirReaders) {

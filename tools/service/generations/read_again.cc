@@ -1,4 +1,4 @@
-#include "tools/service/read_again.h"
+#include "tools/service/generations/read_again.h"
 
 #include <chrono>
 #include <thread>

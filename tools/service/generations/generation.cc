@@ -1,11 +1,11 @@
-#include "tools/service/generation.h"
+#include "tools/service/generations/generation.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "engine/base/json_text.h"
-#include "engine/base/strings.h"
 #include "engine/store/fingerprint.h"
+#include "fs/session_state.h"
 #include "tools/cli/samples.h"
 #include "tools/service/serving.h"
 
@@ -56,28 +56,30 @@ Json Generation::reading() const {
   return json;
 }
 
+void Generation::begin(int of_session) {
+  SessionState state(of_session);
+  session = state.id();
+  if (number == 0)
+    number = state.begin_reading(identity(), time, versions.slot);
+  else if (number != state.reading().number)
+    throw Error(ErrorCode::stale,
+                "the store was read again while this process opened it; try again",
+                opened.store->url());
+}
+
 std::shared_ptr<Generation> read_generation(const GenerationOptions& options, Log& log) {
   const auto generation = std::make_shared<Generation>();
   generation->time = std::time(nullptr);
-  generation->opened = open_zarr(options.store);
+  StoreOptions store = options.store;
+  if (options.session >= 0 && store.config.versions == nullptr) {
+    generation->versions = SessionState(options.session).new_versions();
+    store.config.versions = generation->versions.table;
+  }
+  generation->opened = open_zarr(store);
   GroupDatasets datasets(generation->opened);
   generation->views = load_views(datasets, options.views, options.check_file, options.input);
   if (options.describes) generation->dataset = described_dataset(generation->opened, datasets, log);
   return generation;
-}
-
-std::string pinned_snapshot(const std::string& identity, const IcechunkOptions& options) {
-  const std::vector<std::string> words = split(identity, ' ');
-  const std::string branch = "branch " + (options.branch.empty() ? "main" : options.branch);
-  const bool follows_branch = options.tag.empty() && options.snapshot.empty() && words.size() > 3 &&
-                              words[3] == fingerprint(branch);
-  return follows_branch ? words[1] : std::string();
-}
-
-void pin_others(const std::string& identity, std::vector<StoreOptions::Named>& others) {
-  for (const std::string& word : split(identity, ' '))
-    for (StoreOptions::Named& other : others)
-      if (word.starts_with(other.name + "=")) other.pinned = word.substr(other.name.size() + 1);
 }
 
 std::string fixed_version(const StoreOptions& store) {

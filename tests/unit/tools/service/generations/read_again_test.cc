@@ -1,9 +1,9 @@
-#include "tools/service/read_again.h"
+#include "tools/service/generations/read_again.h"
 
 #include <gtest/gtest.h>
 
 #include "engine/base/json.h"
-#include "tests/unit/tools/service/growing_store.h"
+#include "tests/unit/tools/service/generations/growing_store.h"
 
 namespace batchfs {
 namespace read_again_test {

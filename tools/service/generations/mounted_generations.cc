@@ -1,4 +1,4 @@
-#include "tools/service/mounted_generations.h"
+#include "tools/service/generations/mounted_generations.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,9 +13,8 @@ namespace {
 constexpr std::chrono::seconds kForgetTimeout{2};
 
 /// With the files, which hold the generation.
-Generations::Reading reading_of(const std::shared_ptr<Generation>& generation,
-                                std::uint32_t number) {
-  return {{generation, generation->files.get()}, number, generation->time};
+Generations::Reading reading_of(const std::shared_ptr<Generation>& generation) {
+  return {{generation, generation->files.get()}, generation->number, generation->time};
 }
 
 /// Names that the kernel may keep: their records take a 16th of the memory at most.
@@ -26,11 +25,10 @@ std::size_t max_names(std::uint64_t memory) {
 
 }  // namespace
 
-MountedGenerations::MountedGenerations(std::shared_ptr<Generation> first, std::uint32_t number,
-                                       KnownInodes& inodes, Engine& engine,
-                                       std::function<void()> on_crowded)
+MountedGenerations::MountedGenerations(std::shared_ptr<Generation> first, KnownInodes& inodes,
+                                       Engine& engine, std::function<void()> on_crowded)
     : newest_(std::move(first)),
-      generations_(reading_of(newest_, number), inodes, max_names(engine.budget().limit()),
+      generations_(reading_of(newest_), inodes, max_names(engine.budget().limit()),
                    std::move(on_crowded)),
       leaving_(engine) {
   leaving_.add(newest_);
@@ -56,9 +54,9 @@ std::string MountedGenerations::refresh(const Environment& with, bool force) {
       read_again(*newest_, with.options, with.engine, with.log, with.make_files, force);
   if (next == nullptr) return describe_changes(*newest_, nullptr);
   // First: a daemon that takes over now knows what lookups are about to show.
-  const std::uint32_t number = with.state.identify_again(next->identity(), next->time);
-  generations_.add(reading_of(next, number));
-  if (with.handoff != nullptr) with.handoff->set_views(next->views, next);
+  next->begin(with.options.session);
+  generations_.add(reading_of(next));
+  if (with.handoff != nullptr) with.handoff->set_views(next->views, next, next->reading_record());
   const std::string changes = describe_changes(*newest_, next.get());
   newest_ = next;
   leaving_.add(newest_);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/unit/engine/store/temporary_directory.h"
-#include "tools/service/generation.h"
+#include "tools/service/generations/generation.h"
 
 namespace batchfs {
 

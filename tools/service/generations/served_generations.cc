@@ -1,4 +1,4 @@
-#include "tools/service/served_generations.h"
+#include "tools/service/generations/served_generations.h"
 
 #include <utility>
 
@@ -24,7 +24,9 @@ std::string ServedGenerations::refresh(bool force) {
   const auto next =
       read_again(*newest_, with_.options, with_.engine, with_.log, with_.check, force);
   if (next == nullptr) return describe_changes(*newest_, nullptr);
-  with_.handoff.set_views(next->views, next);
+  // First: a server that continues the session then knows what readers are about to see.
+  if (with_.options.session >= 0) next->begin(with_.options.session);
+  with_.handoff.set_views(next->views, next, next->reading_record());
   const std::string changes = describe_changes(*newest_, next.get());
   older_.push_back(std::exchange(newest_, next));
   leaving_.add(newest_);

@@ -1,9 +1,9 @@
-#include "tools/service/generation.h"
+#include "tools/service/generations/generation.h"
 
 #include <gtest/gtest.h>
 
 #include "fs/formats/formats.h"
-#include "tests/unit/tools/service/growing_store.h"
+#include "tests/unit/tools/service/generations/growing_store.h"
 
 namespace batchfs {
 namespace generation_test {
@@ -55,21 +55,6 @@ TEST(Generation, TheEngineForgetsIt) {
   EXPECT_TRUE(engine.state().streams.empty());
   engine.stop();  // ends what was under way
   EXPECT_TRUE(watched.expired());
-}
-
-TEST(Generation, OnlyTheSnapshotOfTheSameBranchIsPinned) {
-  EXPECT_EQ(pinned_snapshot("", {}), "");
-  EXPECT_EQ(pinned_snapshot("3 abc 0123", {}), "");
-  IcechunkOptions by_tag;
-  by_tag.tag = "v1";
-  EXPECT_EQ(pinned_snapshot("3 abc 0123 4567", by_tag), "");
-}
-
-TEST(Generation, SnapshotsOfFurtherStoresArePinned) {
-  std::vector<StoreOptions::Named> others{{"rain", "/r"}, {"sst", "/s"}};
-  pin_others("3 abc 0123 4567 rain=xyz", others);
-  EXPECT_EQ(others[0].pinned, "xyz");
-  EXPECT_EQ(others[1].pinned, "");
 }
 
 TEST(Generation, SomeVersionsNeverChange) {
