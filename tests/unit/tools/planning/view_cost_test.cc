@@ -67,7 +67,7 @@ TEST(ViewCost, AnEpochDecodesWhatTheMemoryDoesNotKeep) {
   const auto decoded = [](const char* order, double kept) {
     const auto of = view(fmt::format(
         R"({{"window": {{"time": 1}}, "batch": 4, "order": {{"shuffle": "{}"}}}})", order));
-    return epoch_decoded(*of, estimate_cost(*of), kept);
+    return epoch_decoded(*of, estimate_cost(*of), {kept});
   };
   for (const char* order : {"none", "global", "block"})
     EXPECT_EQ(decoded(order, kAll), kAll) << order;
@@ -81,9 +81,9 @@ TEST(ViewCost, AnEpochDecodesWhatTheMemoryDoesNotKeep) {
 
 TEST(ViewCost, AmplificationIsOfTheWholeEpoch) {
   const auto all = view(R"({"window": {"time": 1}, "batch": 5})");
-  EXPECT_DOUBLE_EQ(epoch_amplification(*all, estimate_cost(*all), 1e9), 1);
+  EXPECT_DOUBLE_EQ(epoch_amplification(*all, estimate_cost(*all), {1e9}), 1);
   const auto tenth = view(R"({"window": {"time": {"size": 1, "stride": 10}}, "batch": 5})");
-  EXPECT_DOUBLE_EQ(epoch_amplification(*tenth, estimate_cost(*tenth), 1e9), 10);
+  EXPECT_DOUBLE_EQ(epoch_amplification(*tenth, estimate_cost(*tenth), {1e9}), 10);
 }
 
 TEST(ViewCost, MemoryIsThatOfTheFirstBatch) {
