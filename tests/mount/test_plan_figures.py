@@ -89,11 +89,15 @@ def test_an_epoch_decodes_what_the_plan_says(mount_at, batchfs, good, tmp_path, 
     said = plan["expected_chunk_reads_per_epoch"]
     print(f"PLAN {plan['expected_chunk_reads_are']} {said}, decoded {reads:.3f}, evicted {now['chunk_cache_evictions']} | {case}")
     if plan["expected_chunk_reads_are"] == "exact":  # in the first epoch, and then they stay
-        assert 0.9 <= reads <= 1.1
+        assert reads <= 1.1
+        if case.codec != "blosc":  # of which parts are decoded
+            assert reads >= 0.9
     elif plan["expected_chunk_reads_are"] == "at most":
         assert reads <= 1.1 * said * case.epochs
-    elif 4 * np.prod(case.chunks) >= 16 << 10:  # in order: how far batches are made ahead depends on the time that they take
-        assert reads <= 1.5 * said * case.epochs
+        if case.epochs == 1 and case.codec != "blosc":  # chunks stay for the next epoch; of Blosc, parts are decoded
+            assert reads >= 0.5 * plan["likely_chunk_reads_per_epoch"]
+    elif 4 * np.prod(case.chunks) >= 16 << 10:  # how far batches are made ahead depends on the time that they take
+        assert reads <= (1.5 if order == "none" else 2) * said * case.epochs
     # Of smaller chunks the page promises no bound.
 
 

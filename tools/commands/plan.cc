@@ -82,16 +82,30 @@ double expected_reads(const View& view, const ViewCost& cost, const Memory& memo
   return epoch_decoded(view, cost, reuse_of(view, cost, memory)) / cost.view_bytes;
 }
 
+/// The same by the engine's rules, which let batches share what is decoded. The two are equal in
+/// order, where all chunks stay, and where an epoch is not followed.
+double likely_reads(const View& view, const ViewCost& cost, const Memory& memory) {
+  const double most = expected_reads(view, cost, memory);
+  const ReuseMemory reuse = reuse_of(view, cost, memory);
+  if (cost.view_bytes <= reuse.kept || is_in_order(view)) return most;
+  const std::optional<double> followed = follow_epoch(view, cost, reuse);
+  return followed ? std::min(most, *followed / cost.view_bytes) : most;
+}
+
 /// How sure expected_reads() is. "exact": all chunks stay. "at most": batches that need a chunk at
 /// the same time share its decoding, and of chunks that do not stay, parts are decoded where codecs
-/// allow it. "estimate": in order, it depends on how far batches are made ahead; and lists of small
-/// chunks take memory that chunks would have.
+/// allow it. "estimate": in order, and where a run of groups stays, it depends on how far batches
+/// are made ahead; and lists of small chunks take memory that chunks would have.
 const char* certainty(const View& view, const ViewCost& cost, const Memory& memory) {
-  if (cost.view_bytes <= reuse_of(view, cost, memory).kept) return "exact";
+  const double kept = reuse_of(view, cost, memory).kept;
+  if (cost.view_bytes <= kept) return "exact";
+  const bool keeps_runs = view.order() != nullptr &&
+                          view.order()->shuffle == Order::Shuffle::block &&
+                          estimate_block_cost(view).run_decoded * cost.lanes <= kept;
   const bool has_small_chunks = std::ranges::any_of(view.variables(), [](const Variable* variable) {
     return variable->array->chunk_bytes() < kSmallChunk;
   });
-  return is_in_order(view) || has_small_chunks ? "estimate" : "at most";
+  return is_in_order(view) || keeps_runs || has_small_chunks ? "estimate" : "at most";
 }
 
 /// "each is read once", "each is read at most 6.7 times: ...".
@@ -100,10 +114,15 @@ std::string reads_text(const View& view, const ViewCost& cost, const Memory& mem
   const std::string sure = certainty(view, cost, memory);
   if (sure == "exact") return "each is read once and stays in memory";
   if (reads < kNoticeable) return "each is read about once an epoch";
-  return fmt::format(
-      "each is read at most about {:.{}f} times an epoch: about {} of them stay in "
-      "memory",
-      reads, reads < 10 ? 1 : 0, estimated_size(kept));
+  const auto times = [](double number) {
+    return fmt::format("{:.{}f}", number, number < 10 ? 1 : 0);
+  };
+  const double likely = likely_reads(view, cost, memory);
+  const std::string about = times(likely) == times(reads)
+                                ? "at most about " + times(reads)
+                                : "about " + times(likely) + ", at most " + times(reads);
+  return fmt::format("each is read {} times an epoch: about {} of them stay in memory", about,
+                     estimated_size(kept));
 }
 
 std::optional<ClusterPlan> plan_cluster(const View& view, const ViewCost& cost,
@@ -188,6 +207,7 @@ Json plan_json(const View& view, const ViewCost& cost, const Memory& memory,
   json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
   json["expected_chunk_reads_per_epoch"] = rounded(expected_reads(view, cost, memory));
   json["expected_chunk_reads_are"] = certainty(view, cost, memory);
+  json["likely_chunk_reads_per_epoch"] = rounded(likely_reads(view, cost, memory));
   json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();
   json["chunks"] = cost.view_chunks;
   json["decoded_bytes"] = static_cast<std::int64_t>(cost.view_bytes);

@@ -152,27 +152,6 @@ double decoded_with_the_last_batch(const View& view) {
   return bytes / kPairs * static_cast<double>(view.batches());
 }
 
-/// Bytes that an epoch decodes with this memory; nothing for an epoch that is too long to follow.
-std::optional<double> decoded_in_order(const View& view, const ReuseMemory& memory) {
-  constexpr std::int64_t kMaxBatches = 16 << 10;
-  constexpr std::size_t kMaxParts = 1 << 21;
-  if (view.batches() > kMaxBatches) return std::nullopt;
-  ChunkReuse reuse(memory.kept, memory.joined);
-  std::size_t parts = 0;
-  for (std::int64_t batch = 0; batch < view.batches(); ++batch) {
-    const BatchPlan plan = view.plan(0, batch);
-    parts += plan.parts.size();
-    if (parts > kMaxParts) return std::nullopt;
-    for (const ChunkUse& use : plan.chunks) {
-      const Array& array = *view.variables()[use.variable]->array;
-      reuse.use({&array, use.chunk}, static_cast<double>(array.chunk_bytes()),
-                ChunkCache::memory_of_all(1, array.chunk_bytes()));
-    }
-    reuse.next_batch();
-  }
-  return reuse.decoded();
-}
-
 /// Bytes that an epoch decodes if the chunks of as many successive batches are kept as fit.
 double decoded_in_runs(const View& view, double kept) {
   constexpr std::int64_t kMaxBatches = 512;
@@ -300,6 +279,27 @@ ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget) 
   return {std::min(share, beside), joined};
 }
 
+std::optional<double> follow_epoch(const View& view, const ViewCost& cost,
+                                   const ReuseMemory& memory) {
+  constexpr std::int64_t kMaxBatches = 8 << 10;
+  constexpr std::size_t kMaxParts = 1 << 19;
+  if (cost.lanes > 1 || view.batches() > kMaxBatches) return std::nullopt;
+  ChunkReuse reuse(memory.kept, memory.joined);
+  std::size_t parts = 0;
+  for (std::int64_t batch = 0; batch < view.batches(); ++batch) {
+    const BatchPlan plan = view.plan(0, batch);
+    parts += plan.parts.size();
+    if (parts > kMaxParts) return std::nullopt;
+    for (const ChunkUse& use : plan.chunks) {
+      const Array& array = *view.variables()[use.variable]->array;
+      reuse.use({&array, use.chunk}, static_cast<double>(array.chunk_bytes()),
+                ChunkCache::memory_of_all(1, array.chunk_bytes()));
+    }
+    reuse.next_batch();
+  }
+  return reuse.decoded();
+}
+
 double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& memory) {
   const double kept = memory.kept;
   if (cost.view_bytes <= kept) return cost.view_bytes * share_of_pass(view);
@@ -311,9 +311,8 @@ double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& 
   } else if (order != nullptr && order->shuffle == Order::Shuffle::block) {
     const BlockCost block = estimate_block_cost(view);
     if (block.run_decoded * cost.lanes <= kept) decoded = block.epoch_decoded;
-  } else if (const auto followed = cost.lanes == 1 && is_in_order(view)
-                                       ? decoded_in_order(view, memory)
-                                       : std::optional<double>()) {
+  } else if (const auto followed =
+                 is_in_order(view) ? follow_epoch(view, cost, memory) : std::optional<double>()) {
     decoded = *followed;
   } else if (const double of_lane = kept / cost.lanes;
              view.batches() > 1 && 2 * cost.decoded_bytes <= of_lane) {

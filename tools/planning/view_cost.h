@@ -75,7 +75,12 @@ struct ReuseMemory {
 /// Of an engine with a memory budget of so many bytes.
 ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget);
 
-/// Bytes that an epoch decodes. At least cost.view_bytes: then every chunk is read once.
+/// Bytes that an epoch decodes by the engine's rules; nothing for an epoch that is too long to
+/// follow, or of several lanes.
+std::optional<double> follow_epoch(const View& view, const ViewCost& cost,
+                                   const ReuseMemory& memory);
+
+/// Bytes that an epoch decodes: in order by follow_epoch(), else at most. At least cost.view_bytes: then every chunk is read once.
 double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& memory);
 
 /// Bytes that an epoch decodes for each byte of stored elements that goes into its batches.
