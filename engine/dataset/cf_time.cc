@@ -43,6 +43,58 @@ void skip_spaces(std::string_view& text) {
     text.remove_prefix(1);
 }
 
+std::string_view take_word(std::string_view& text) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto end = std::find_if_not(text.begin(), text.end(), is_letter);
+  const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+/// The number of "January" or "Jan"; 0 for other words.
+int month_of(std::string_view word) {
+  static constexpr std::string_view kMonths[] = {"january",   "february", "march",    "april",
+                                                 "may",       "june",     "july",     "august",
+                                                 "september", "october",  "november", "december"};
+  const std::string lower = to_lower(std::string(word));
+  for (int i = 0; i < 12; ++i)
+    if (lower == kMonths[i] || lower == kMonths[i].substr(0, 3)) return i + 1;
+  return lower == "sept" ? 9 : 0;
+}
+
+/// "Jan 31, 2000", "31 January 2000", "31-Jan-2000" or "2000-Jan-31"; nullopt for other texts, which
+/// stay.
+std::optional<Date> take_date_with_month_name(std::string_view& text, Calendar calendar) {
+  std::string_view rest = text;
+  std::optional<std::int64_t> numbers[2];
+  int month = 0;
+  for (int at = 0, number = 0; at < 3; ++at) {
+    if (at > 0) {
+      take(rest, ',');
+      if (!take(rest, '-')) skip_spaces(rest);
+    }
+    if (month == 0 && at < 2)
+      if (const std::string_view word = take_word(rest); !word.empty()) {
+        month = month_of(word);
+        if (month == 0) return std::nullopt;
+        continue;
+      }
+    // The year has four digits, the day one or two.
+    const std::size_t digits = digits_of(rest);
+    if (number == 2 || (digits != 1 && digits != 2 && digits != 4)) return std::nullopt;
+    numbers[number++] = (digits == 4 ? 1 : -1) * *take_number(rest);
+  }
+  if (month == 0 || !numbers[1] || (*numbers[0] > 0) == (*numbers[1] > 0)) return std::nullopt;
+  const Date date{std::max(*numbers[0], *numbers[1]), month,
+                  static_cast<int>(-std::min(*numbers[0], *numbers[1]))};
+  // Outside of them xarray leaves the date to cftime, which does not know names of months.
+  constexpr std::int64_t kFirstYear = 1678, kLastYear = 2261;
+  if (date.year < kFirstYear || date.year > kLastYear || date.day < 1 || !is_date(calendar, date))
+    return std::nullopt;
+  text = rest;
+  return date;
+}
+
 /// "2000-01-31", "2000/01/31", "20000131", or without day and month; of the calendar.
 std::optional<Date> take_date(std::string_view& text, Calendar calendar) {
   Date date{0, 1, 1};
@@ -88,6 +140,12 @@ std::optional<std::int64_t> take_offset(std::string_view& text) {
   }
   if (hours < 0 || hours > 24 || minutes < 0 || minutes > 59) return std::nullopt;
   return (hours * 60 + minutes) * (west ? -1 : 1);
+}
+
+/// A time of day of zeros alone, however it is written: "00.00.00", "00:00:00 00:00". Readers
+/// disagree on what other digits mean there, and agree on these.
+bool is_midnight(std::string_view text) {
+  return text.starts_with('0') && text.find_first_not_of("0:. ") == std::string_view::npos;
 }
 
 }  // namespace
@@ -153,12 +211,16 @@ std::optional<TimeReference> parse_time_units(const std::string& units,
   std::string_view text(units);
   text.remove_prefix(since + 7);
   skip_spaces(text);
-  const auto date = take_date(text, *known);
+  std::optional<Date> date;
+  if (is_gregorian(*known)) date = take_date_with_month_name(text, *known);
+  const bool has_name = date.has_value();
+  if (!date) date = take_date(text, *known);
   if (!date) return std::nullopt;
   std::int64_t hour = 0, minute = 0, second = 0, nanoseconds = 0, shift = 0;
   if (digits_of(text) > 0) return std::nullopt;
   if (!text.empty() && (text.front() == 'T' || text.front() == 't')) text.remove_prefix(1);
   skip_spaces(text);
+  if (!has_name && is_midnight(text)) text = {};
   if (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front()))) {
     hour = take_short(text);
     if (take(text, ':')) {

@@ -16,6 +16,10 @@ namespace {
 
 constexpr __int128 kSecond = kNanosecondsPerSecond;
 
+bool is_of_texts(const DataType& type) {
+  return type.kind == Kind::bytes || type.kind == Kind::unicode;
+}
+
 /// A number of a unit of time, "h" or "D", in others of `count` nanoseconds; nullopt for no unit.
 std::optional<LabelNumber> counts_of(LabelNumber number, std::string_view unit,
                                      std::int64_t count) {
@@ -56,6 +60,33 @@ bool IndexLookup::is_position(const std::string& text) {
   return !text.empty() && text.front() == '#';
 }
 
+/// Names of stations and samples may begin with '#'.
+void IndexLookup::check_is_no_label(const std::string& text, std::int64_t position) const {
+  const Variable* const variable = dataset_.index_of(dim_);
+  if (variable == nullptr) return;
+  const bool has_texts = variable->strings != nullptr ||
+                         (variable->array != nullptr && is_of_texts(variable->array->type()));
+  if (!has_texts) return;
+  if (!labels_like_positions_) {
+    labels_like_positions_.emplace();
+    for (std::int64_t i = 0; i < size_; ++i)
+      if (std::string label = label_text(values(), i); is_position(label))
+        labels_like_positions_->emplace(std::move(label), i);
+  }
+  const auto label = labels_like_positions_->find(text);
+  if (label == labels_like_positions_->end()) return;
+  std::string other;
+  if (position >= 0 && position < size_) {
+    other = label_text(values(), position);
+    if (other == text) return;
+    other = fmt::format(", and '{}' for the position", other);
+  }
+  throw error(ErrorCode::invalid_argument,
+              fmt::format("'{}' is a position, and '{}' has this label at another one; write '#{}' "
+                          "for the label{}",
+                          text, dim_, label->second, other));
+}
+
 std::int64_t IndexLookup::position_number(const std::string& text) const {
   std::int64_t value = 0;
   const char* begin = text.data() + 1;
@@ -63,7 +94,9 @@ std::int64_t IndexLookup::position_number(const std::string& text) const {
   const auto [rest, failed] = std::from_chars(begin, end, value);
   if (failed != std::errc() || rest != end || begin == end)
     throw error(ErrorCode::invalid_argument, fmt::format("'{}' is no position; write '#3'", text));
-  return value < 0 ? value + size_ : value;
+  if (value < 0) value += size_;
+  check_is_no_label(text, value);
+  return value;
 }
 
 std::int64_t IndexLookup::position(const std::string& text) const {
@@ -85,9 +118,7 @@ const Dataset::Index& IndexLookup::index() const {
   }
 }
 
-bool IndexLookup::is_text() const {
-  return values().type.kind == Kind::bytes || values().type.kind == Kind::unicode;
-}
+bool IndexLookup::is_text() const { return is_of_texts(values().type); }
 
 std::optional<TimeAxis> IndexLookup::times() const { return TimeAxis::of(index()); }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,7 @@ class IndexLookup {
   std::optional<TimeAxis> times() const;
   int index_level() const;
   std::int64_t position_number(const std::string& text) const;
+  void check_is_no_label(const std::string& text, std::int64_t position) const;
   template <class Test>
   List matching(Test&& test) const;
   std::optional<LabelNumber> counted(LabelNumber number, std::string_view unit) const;
@@ -75,6 +77,8 @@ class IndexLookup {
   const Dataset& dataset_;
   const std::string dim_, where_;
   const std::int64_t size_;
+  /// Positions of labels that look like positions; absent until they are looked for.
+  mutable std::optional<std::map<std::string, std::int64_t>> labels_like_positions_;
 };
 
 }  // namespace batchfs

@@ -7,15 +7,14 @@
 
 #include <fmt/format.h>
 
+#include "engine/pipeline/chunks/chunk_reuse.h"
+
 namespace batchfs {
 
 namespace {
 
 /// How far batches of a local store are made ahead.
 constexpr std::uint64_t kLocalPrefetchBytes = 256 << 20;
-/// Batches that may join chunks on their way, prefetched ones included. Fewer than are
-/// announced.
-constexpr std::int64_t kMaxJoined = 256;
 /// Batches that are begun, and such that are planned, each time that a reader opens one, before
 /// what readers wait for is decoded: it is decoded once for all that have begun. The first batch
 /// shall not wait for all of them.
@@ -67,11 +66,8 @@ void ReadAhead::prefetch(const BatchRequest& request) {
   }
   if (count == 0) return;
   if (with_.look_ahead.shares_beyond_memory()) {
-    // What is on its way from a remote store takes memory too.
-    const std::uint64_t share = (local ? limit / 4 * 3 : limit / 2) / streams;
-    const auto fit = static_cast<std::int64_t>(share / std::max<std::uint64_t>(bytes, 1));
-    for (const auto& [distance, next] :
-         with_.prefetcher.beyond(request, std::min(fit, kMaxJoined) - count))
+    const std::int64_t fit = joined_batches(joined_memory(limit, local) / streams, bytes);
+    for (const auto& [distance, next] : with_.prefetcher.beyond(request, fit - count))
       expect(next, distance, false, soon);
   }
   post(kReaderWaits, [this, request] { announce_uses(request); });

@@ -131,7 +131,9 @@ class Opener {
       const ErrorCode code = error.code();
       if (code == ErrorCode::io || code == ErrorCode::timed_out || code == ErrorCode::no_memory)
         throw;
-      add_problem(key, error.why());
+      // Another document of the node may be at fault.
+      const bool is_here = error.where().empty() || error.where().ends_with(key);
+      add_problem(key, is_here ? error.why() : error.what());
     }
   }
 

@@ -57,7 +57,6 @@ def fault_kinds(proxy):
     }) | kinds({errno.EIO}, {  # not all reads suffer from these: chunks that are no shards do not, nor one that came with another
         "a wrong byte": Fault(corrupt=True),
         "a wrong range": Fault(shift=3),
-        "a longer range": Fault(extend=5),
         "a range with less": Fault(lie=5),
         "a range that is not told": Fault(lose_range=True),
     }, always=False) | kinds({errno.EACCES}, {

@@ -51,6 +51,7 @@ class Fault:
     hang_up: bool = False                 # the connection closes without an answer
     early: bool = False                   # an interim answer comes first
     extend: int = 0                       # a range request gets so many bytes more, and is told so
+    block: int = 1                        # a range request gets all blocks of so many bytes that it touches
     lie: int = 0                          # so many bytes less than Content-Range says
     lose_range: bool = False              # Content-Range does not come
     lose_size: bool = False               # Content-Range does not name the object's size
@@ -136,6 +137,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             if begin >= len(data):
                 return self.send(416, {"Content-Range": f"bytes */{len(data)}"}, b"", fault)
             begin, end = min(begin + fault.shift, len(data) - 1), min(end + fault.shift + fault.extend, len(data))
+            begin, end = begin // fault.block * fault.block, min(-(-end // fault.block) * fault.block, len(data))
             status, body = 206, data[begin:end - fault.lie]
             if not fault.lose_range:
                 headers["Content-Range"] = f"bytes {begin}-{end - 1}/{'*' if fault.lose_size else len(data)}"

@@ -89,9 +89,35 @@ def test_an_epoch_decodes_what_the_plan_says(mount_at, batchfs, good, tmp_path, 
     said = plan["expected_chunk_reads_per_epoch"]
     print(f"PLAN {plan['expected_chunk_reads_are']} {said}, decoded {reads:.3f}, evicted {now['chunk_cache_evictions']} | {case}")
     if plan["expected_chunk_reads_are"] == "exact":  # in the first epoch, and then they stay
-        assert 0.9 <= reads <= 1.1
+        assert reads <= 1.1
+        if case.codec != "blosc":  # of which parts are decoded
+            assert reads >= 0.9
     elif plan["expected_chunk_reads_are"] == "at most":
         assert reads <= 1.1 * said * case.epochs
-    elif 4 * np.prod(case.chunks) >= 16 << 10:  # never more than if nothing were kept
-        assert reads <= 1.1 * plan["chunk_reads_per_epoch"] * case.epochs
+        if case.epochs == 1 and case.codec != "blosc":  # chunks stay for the next epoch; of Blosc, parts are decoded
+            assert reads >= 0.5 * plan["likely_chunk_reads_per_epoch"]
+    elif 4 * np.prod(case.chunks) >= 16 << 10:  # how far batches are made ahead depends on the time that they take
+        assert reads <= (1.5 if order == "none" else 2) * said * case.epochs
     # Of smaller chunks the page promises no bound.
+
+
+def in_order(seed):
+    """A case with several files a batch that takes its chunks again and again, and little memory."""
+    case = Case(seed, "none")
+    case.variables, case.epochs = ["a", "b", "c"], 1
+    case.batch_bytes = 4 * len(case.variables) * case.batch * int(np.prod([w["size"] for w in case.window.values()]))
+    case.memory = 8 * case.batch_bytes + 32 * 4 * int(np.prod(case.chunks))
+    return case
+
+
+@pytest.mark.parametrize("seed", [2, 3, 9, 25])
+def test_a_batch_with_several_files_is_made_once(mount_at, batchfs, tmp_path, seed):
+    case = in_order(seed)
+    case.make(tmp_path / "s.zarr")
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": case.view()}, "--memory", str(case.memory))
+    read_all(directory, case)
+    now = status(directory)
+    batchfs("umount", directory)
+    print(f"MADE {now['batches_assembled']} of {now['batches_opened']}, evicted {now['chunk_cache_evictions']} | {case}")
+    assert now["chunk_cache_evictions"] > 0, "the memory is short"
+    assert now["batches_assembled"] == now["batches_opened"]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <set>
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -210,14 +211,21 @@ std::uint64_t pooled_of(std::uint64_t memory) {
       {kMinPooled, std::min(memory / 8, kMany), std::min(memory / 16, kMax)});
 }
 
+/// Those of metadata documents are known already.
+void add_problems(Hierarchy& hierarchy, references::ReferenceTable::Problems problems) {
+  std::set<std::string> known;
+  for (const auto& [key, why] : hierarchy.problems) known.insert(key);
+  for (auto& problem : problems)
+    if (!known.contains(problem.first)) hierarchy.problems.push_back(std::move(problem));
+}
+
 /// The hierarchy of a store, or of the repository that it turns out to be.
 std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
                                                 const std::string& url, const StoreConfig& config) {
   RepositorySigns signs;
   const auto read = [&] {
     Hierarchy hierarchy = open_hierarchy(*store, config.memory, &signs);
-    for (auto& problem : references::unread_references(*store))
-      hierarchy.problems.push_back(std::move(problem));
+    add_problems(hierarchy, references::problems_of_references(*store));
     return std::make_shared<const Hierarchy>(std::move(hierarchy));
   };
   const auto from_above = [&]() -> std::shared_ptr<const Hierarchy> {

@@ -69,8 +69,8 @@ struct Memory {
   std::uint64_t budget = 0;  // of the engine
 };
 
-double kept_of(const View& view, const ViewCost& cost, const Memory& memory) {
-  return kept_bytes(view, cost, static_cast<double>(memory.budget));
+ReuseMemory reuse_of(const View& view, const ViewCost& cost, const Memory& memory) {
+  return reuse_memory(view, cost, static_cast<double>(memory.budget));
 }
 
 /// Decoded bytes below which the lists about a chunk are a good part of its memory.
@@ -79,33 +79,50 @@ constexpr std::uint64_t kSmallChunk = 16 << 10;
 /// How often a chunk is read in an epoch, with what `memory` keeps.
 double expected_reads(const View& view, const ViewCost& cost, const Memory& memory) {
   if (cost.view_bytes == 0) return 1;
-  return epoch_decoded(view, cost, kept_of(view, cost, memory)) / cost.view_bytes;
+  return epoch_decoded(view, cost, reuse_of(view, cost, memory)) / cost.view_bytes;
+}
+
+/// The same by the engine's rules, which let batches share what is decoded. The two are equal in
+/// order, where all chunks stay, and where an epoch is not followed.
+double likely_reads(const View& view, const ViewCost& cost, const Memory& memory) {
+  const double most = expected_reads(view, cost, memory);
+  const ReuseMemory reuse = reuse_of(view, cost, memory);
+  if (cost.view_bytes <= reuse.kept || is_in_order(view)) return most;
+  const std::optional<double> followed = follow_epoch(view, cost, reuse);
+  return followed ? std::min(most, *followed / cost.view_bytes) : most;
 }
 
 /// How sure expected_reads() is. "exact": all chunks stay. "at most": batches that need a chunk at
 /// the same time share its decoding, and of chunks that do not stay, parts are decoded where codecs
-/// allow it. "estimate": in order, it depends on how far batches are made ahead; and lists of small
-/// chunks take memory that chunks would have.
+/// allow it. "estimate": in order, and where a run of groups stays, it depends on how far batches
+/// are made ahead; and lists of small chunks take memory that chunks would have.
 const char* certainty(const View& view, const ViewCost& cost, const Memory& memory) {
-  if (cost.view_bytes <= kept_of(view, cost, memory)) return "exact";
-  const bool in_order = view.order() == nullptr ? view.components().empty()
-                                                : view.order()->shuffle == Order::Shuffle::none;
+  const double kept = reuse_of(view, cost, memory).kept;
+  if (cost.view_bytes <= kept) return "exact";
+  const bool keeps_runs = view.order() != nullptr &&
+                          view.order()->shuffle == Order::Shuffle::block &&
+                          estimate_block_cost(view).run_decoded * cost.lanes <= kept;
   const bool has_small_chunks = std::ranges::any_of(view.variables(), [](const Variable* variable) {
     return variable->array->chunk_bytes() < kSmallChunk;
   });
-  return in_order || has_small_chunks ? "estimate" : "at most";
+  return is_in_order(view) || keeps_runs || has_small_chunks ? "estimate" : "at most";
 }
 
 /// "each is read once", "each is read at most 6.7 times: ...".
 std::string reads_text(const View& view, const ViewCost& cost, const Memory& memory) {
-  const double kept = kept_of(view, cost, memory), reads = expected_reads(view, cost, memory);
+  const double kept = reuse_of(view, cost, memory).kept, reads = expected_reads(view, cost, memory);
   const std::string sure = certainty(view, cost, memory);
   if (sure == "exact") return "each is read once and stays in memory";
   if (reads < kNoticeable) return "each is read about once an epoch";
-  return fmt::format(
-      "each is read at most about {:.{}f} times an epoch: about {} of them stay in "
-      "memory",
-      reads, reads < 10 ? 1 : 0, estimated_size(kept));
+  const auto times = [](double number) {
+    return fmt::format("{:.{}f}", number, number < 10 ? 1 : 0);
+  };
+  const double likely = likely_reads(view, cost, memory);
+  const std::string about = times(likely) == times(reads)
+                                ? "at most about " + times(reads)
+                                : "about " + times(likely) + ", at most " + times(reads);
+  return fmt::format("each is read {} times an epoch: about {} of them stay in memory", about,
+                     estimated_size(kept));
 }
 
 std::optional<ClusterPlan> plan_cluster(const View& view, const ViewCost& cost,
@@ -190,6 +207,7 @@ Json plan_json(const View& view, const ViewCost& cost, const Memory& memory,
   json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
   json["expected_chunk_reads_per_epoch"] = rounded(expected_reads(view, cost, memory));
   json["expected_chunk_reads_are"] = certainty(view, cost, memory);
+  json["likely_chunk_reads_per_epoch"] = rounded(likely_reads(view, cost, memory));
   json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();
   json["chunks"] = cost.view_chunks;
   json["decoded_bytes"] = static_cast<std::int64_t>(cost.view_bytes);
@@ -239,18 +257,18 @@ std::string plan_text(const View& view, const ViewCost& cost, const Memory& memo
   out += table.text();
 
   out += "\nAn epoch\n";
-  const double kept = kept_of(view, cost, memory);
+  const ReuseMemory reuse = reuse_of(view, cost, memory);
   Table epoch({"size", estimated_size(cost.epoch_bytes)});
   epoch.add(
       {"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks),
                              estimated_size(cost.view_bytes), reads_text(view, cost, memory))});
-  if (const double factor = epoch_amplification(view, cost, kept); factor >= kNoticeable)
+  if (const double factor = epoch_amplification(view, cost, reuse); factor >= kNoticeable)
     epoch.add({"decoding", fmt::format("{:.3g} bytes for each byte that batches use", factor)});
   if (cost.fetched_bytes == 0.0) {
     epoch.add({"fetching", "none: no chunk that was examined exists"});
   } else if (cost.fetched_bytes && cost.decoded_bytes > 0) {
     const double fetched =
-        epoch_decoded(view, cost, kept) * *cost.fetched_bytes / cost.decoded_bytes;
+        epoch_decoded(view, cost, reuse) * *cost.fetched_bytes / cost.decoded_bytes;
     epoch.add({"fetching", fmt::format("{} from the store", estimated_size(fetched))});
   } else {
     epoch.add({"fetching", "unknown: no chunk could be read"});

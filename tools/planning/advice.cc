@@ -18,14 +18,14 @@ namespace {
 /// A block order in place of a global one that decodes chunks again and again.
 void advise_on_global(const View& view, const ViewCost& cost, double budget,
                       std::vector<std::string>& lines) {
-  if (cost.view_bytes <= kept_bytes(view, cost, budget)) return;
-  const double decoded = epoch_decoded(view, cost, kept_bytes(view, cost, budget));
+  if (cost.view_bytes <= reuse_memory(view, cost, budget).kept) return;
+  const double decoded = epoch_decoded(view, cost, reuse_memory(view, cost, budget));
   Order order = *view.order();
   order.shuffle = Order::Shuffle::block;
   order.buffer = 0;
   const auto block = view.with_order(order);
   const BlockCost block_cost = estimate_block_cost(*block);
-  if (block_cost.run_decoded * cost.lanes > kept_bytes(view, cost, budget) ||
+  if (block_cost.run_decoded * cost.lanes > reuse_memory(view, cost, budget).kept ||
       decoded < 1.5 * block_cost.epoch_decoded)
     return;
   const double less = decoded / block_cost.epoch_decoded;
@@ -45,7 +45,7 @@ void advise_on_block(const View& view, const ViewCost& cost, double budget,
   if (!cost.shuffle_quality || *cost.shuffle_quality >= kGood) return;
   const BlockCost now = estimate_block_cost(view);
   const auto buffer = static_cast<double>(view.order()->buffer);
-  const double possible = std::floor(buffer * kept_bytes(view, cost, budget) / 2 /
+  const double possible = std::floor(buffer * reuse_memory(view, cost, budget).kept / 2 /
                                      std::max(now.run_decoded * cost.lanes, 1.0));
   const double better = std::min({possible, std::max(kGoodWindow, 2 * buffer), 1048576.0});
   if (better < 2 * buffer) return;
@@ -66,7 +66,8 @@ void advise_on_block(const View& view, const ViewCost& cost, double budget,
 void advise_on_lanes(const View& view, const ViewCost& cost, double budget,
                      std::vector<std::string>& lines) {
   if (cost.lanes == 1) return;
-  const double kept = kept_bytes(view, cost, budget), run = estimate_block_cost(view).run_decoded;
+  const double kept = reuse_memory(view, cost, budget).kept,
+               run = estimate_block_cost(view).run_decoded;
   if (run * cost.lanes <= kept || cost.view_bytes <= kept) return;
   const auto buffer = static_cast<double>(view.order()->buffer);
   const double less = std::floor(buffer * kept / std::max(run * cost.lanes, 1.0));
@@ -84,7 +85,8 @@ void advise_on_sources(const View& view, const ViewCost& cost, double budget,
                        std::vector<std::string>& lines) {
   constexpr double kAgain = 1.5, kLess = 1.25;
   const Json document = view.resolved();
-  if (!document.contains("sources") || cost.view_bytes <= kept_bytes(view, cost, budget)) return;
+  if (!document.contains("sources") || cost.view_bytes <= reuse_memory(view, cost, budget).kept)
+    return;
   const BlockCost now = estimate_block_cost(view);
   struct Bytes {
     double decoded = 0, once = 0;
@@ -114,7 +116,7 @@ void advise_on_sources(const View& view, const ViewCost& cost, double budget,
     } catch (const Error&) {
       return;  // its chunks make no groups
     }
-    if (other.run_decoded * cost.lanes > kept_bytes(view, cost, budget) ||
+    if (other.run_decoded * cost.lanes > reuse_memory(view, cost, budget).kept ||
         now.epoch_decoded < kLess * other.epoch_decoded)
       continue;
     const double times = bytes.decoded / std::max(bytes.once, 1.0);
@@ -190,7 +192,7 @@ std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uin
   advise_on_absent(cost, lines);
   if (const auto line = memory_advice(cost.memory_need, memory)) lines.push_back(*line);
   advise_on_order(view, cost, budget, lines);
-  if (cost.waste && epoch_amplification(view, cost, kept_bytes(view, cost, budget)) >= 2) {
+  if (cost.waste && epoch_amplification(view, cost, reuse_memory(view, cost, budget)) >= 2) {
     const ViewCost::Waste& waste = *cost.waste;
     lines.push_back(
         fmt::format("A batch uses about {:.0f} of the {} positions that a chunk of {} has along "

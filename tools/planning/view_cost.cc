@@ -5,6 +5,8 @@
 #include <unordered_set>
 
 #include "engine/pipeline/chunks/chunk_cache.h"
+#include "engine/pipeline/chunks/chunk_reuse.h"
+#include "engine/pipeline/prefetch/prefetcher.h"
 #include "engine/scan/sweep.h"
 #include "engine/view/order/shuffle_quality.h"
 #include "engine/view/samples/reached.h"
@@ -171,6 +173,11 @@ double decoded_in_runs(const View& view, double kept) {
 
 }  // namespace
 
+bool is_in_order(const View& view) {
+  return view.order() == nullptr ? view.components().empty()
+                                 : view.order()->shuffle == Order::Shuffle::none;
+}
+
 std::optional<double> ViewCost::fetch_amplification() const {
   if (!fetched_bytes || decoded_bytes == 0 || used_bytes == 0) return std::nullopt;
   return *fetched_bytes / used_bytes;
@@ -245,14 +252,20 @@ ViewCost estimate_cost(const View& view) {
   return cost;
 }
 
-double kept_bytes(const View& view, const ViewCost& cost, double budget) {
-  // A batch that is read, the next one, and one that the other makes room for, each with its list of
+ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget) {
+  // A batch that was read, the next one, and those that are always made ahead, each with its list of
   // uses and parts.
   constexpr double kListBytes = 3 << 10;  // for each chunk of a batch
-  const double beside = std::max(0.0, budget - 3 * (cost.batch_bytes + cost.chunks * kListBytes));
-  const bool shuffled = view.order() == nullptr ? !view.components().empty()
-                                                : view.order()->shuffle != Order::Shuffle::none;
-  const bool again = view.epochs() > 1 || shuffled;
+  constexpr double kBatches = 2 + Prefetcher::kFirstPrefetch;
+  const double batch = cost.batch_bytes + cost.chunks * kListBytes;
+  const double beside = std::max(0.0, budget - kBatches * batch);
+  const bool is_local = std::ranges::all_of(view.variables(), [](const Variable* variable) {
+    return variable->array->store().is_local();
+  });
+  const std::int64_t joined =
+      joined_batches(joined_memory(static_cast<std::uint64_t>(budget), is_local),
+                     static_cast<std::uint64_t>(batch));
+  const bool again = view.epochs() > 1 || !is_in_order(view);
   double memory = 0;
   for (std::size_t v = 0; v < view.variables().size(); ++v) {
     const std::uint64_t chunk =
@@ -261,11 +274,34 @@ double kept_bytes(const View& view, const ViewCost& cost, double budget) {
   }
   if (again && memory <= beside &&
       ChunkCache::can_keep_all(memory, static_cast<std::uint64_t>(budget)))
-    return cost.view_bytes;
-  return std::min(budget / 2, beside);
+    return {cost.view_bytes, joined};
+  const auto share = static_cast<double>(kept_memory(static_cast<std::uint64_t>(budget)));
+  return {std::min(share, beside), joined};
 }
 
-double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
+std::optional<double> follow_epoch(const View& view, const ViewCost& cost,
+                                   const ReuseMemory& memory) {
+  constexpr std::int64_t kMaxBatches = 8 << 10;
+  constexpr std::size_t kMaxParts = 1 << 19;
+  if (cost.lanes > 1 || view.batches() > kMaxBatches) return std::nullopt;
+  ChunkReuse reuse(memory.kept, memory.joined);
+  std::size_t parts = 0;
+  for (std::int64_t batch = 0; batch < view.batches(); ++batch) {
+    const BatchPlan plan = view.plan(0, batch);
+    parts += plan.parts.size();
+    if (parts > kMaxParts) return std::nullopt;
+    for (const ChunkUse& use : plan.chunks) {
+      const Array& array = *view.variables()[use.variable]->array;
+      reuse.use({&array, use.chunk}, static_cast<double>(array.chunk_bytes()),
+                ChunkCache::memory_of_all(1, array.chunk_bytes()));
+    }
+    reuse.next_batch();
+  }
+  return reuse.decoded();
+}
+
+double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& memory) {
+  const double kept = memory.kept;
   if (cost.view_bytes <= kept) return cost.view_bytes * share_of_pass(view);
   const double unkept = cost.decoded_bytes * static_cast<double>(view.batches());
   const Order* order = view.order();
@@ -275,6 +311,9 @@ double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
   } else if (order != nullptr && order->shuffle == Order::Shuffle::block) {
     const BlockCost block = estimate_block_cost(view);
     if (block.run_decoded * cost.lanes <= kept) decoded = block.epoch_decoded;
+  } else if (const auto followed =
+                 is_in_order(view) ? follow_epoch(view, cost, memory) : std::optional<double>()) {
+    decoded = *followed;
   } else if (const double of_lane = kept / cost.lanes;
              view.batches() > 1 && 2 * cost.decoded_bytes <= of_lane) {
     const auto lane = order != nullptr ? without_lanes(view) : nullptr;
@@ -285,9 +324,9 @@ double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
   return std::max(cost.view_bytes * share_of_pass(view), std::min(decoded, unkept));
 }
 
-double epoch_amplification(const View& view, const ViewCost& cost, double kept) {
+double epoch_amplification(const View& view, const ViewCost& cost, const ReuseMemory& memory) {
   const double used = cost.used_bytes * static_cast<double>(view.batches());
-  return used > 0 ? epoch_decoded(view, cost, kept) / used : 1;
+  return used > 0 ? epoch_decoded(view, cost, memory) / used : 1;
 }
 
 double memory_need(const View& view) {

@@ -64,16 +64,27 @@ std::shared_ptr<const View> without_lanes(const View& view);
 /// `view` has its samples, or is View::with_samples(nullptr).
 ViewCost estimate_cost(const View& view);
 
-/// Bytes of decoded chunks that stay in memory between batches, of an engine with a memory budget
-/// of so many bytes: cost.view_bytes where all stay.
-double kept_bytes(const View& view, const ViewCost& cost, double budget);
+/// Are batches read in the order of the samples' positions?
+bool is_in_order(const View& view);
 
-/// Bytes that an epoch decodes if up to `kept` bytes of decoded chunks stay in memory between
-/// batches. At least cost.view_bytes: then every chunk is read once.
-double epoch_decoded(const View& view, const ViewCost& cost, double kept);
+/// What lets batches share chunks: see chunk_reuse.h.
+struct ReuseMemory {
+  double kept = 0;  // bytes of decoded chunks that stay between batches; cost.view_bytes: all do
+  std::int64_t joined = 1;  // batches that take their parts of a chunk when it is decoded
+};
+/// Of an engine with a memory budget of so many bytes.
+ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget);
+
+/// Bytes that an epoch decodes by the engine's rules; nothing for an epoch that is too long to
+/// follow, or of several lanes.
+std::optional<double> follow_epoch(const View& view, const ViewCost& cost,
+                                   const ReuseMemory& memory);
+
+/// Bytes that an epoch decodes: in order by follow_epoch(), else at most. At least cost.view_bytes: then every chunk is read once.
+double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& memory);
 
 /// Bytes that an epoch decodes for each byte of stored elements that goes into its batches.
-double epoch_amplification(const View& view, const ViewCost& cost, double kept);
+double epoch_amplification(const View& view, const ViewCost& cost, const ReuseMemory& memory);
 
 /// Bytes of memory to read a view: a batch being read, one ahead, and the chunks of one; from its
 /// first batch.

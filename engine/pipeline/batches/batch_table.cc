@@ -27,11 +27,10 @@ BatchTable::Opened BatchTable::open(const BatchRequest& request, Waiter& waiter)
   RecordPtr& record = records_[request.key()];
   const bool is_new = record == nullptr;
   if (is_new) record = std::make_shared<Record>(request);
-  if (!record->opened) {
+  if (record->opens++ == 0) {
     result.first = true;
     ++counters_.batches_opened;
     ++now_;
-    record->opened = true;
     opened_.push_back(request.key());
   }
   if (record->batch != nullptr) {
@@ -72,8 +71,8 @@ BatchTable::Expected BatchTable::expect(const BatchRequest& request, std::int64_
   if (stopping_) return {};
   RecordPtr& record = records_[request.key()];
   if (record != nullptr) {
-    const bool hurries = soon && !record->soon && !record->opened && record->assembly == nullptr &&
-                         record->batch == nullptr;
+    const bool hurries = soon && !record->soon && record->opens == 0 &&
+                         record->assembly == nullptr && record->batch == nullptr;
     if (hurries) record->soon = true;
     return {.assemble = hurries ? record : nullptr,
             .start = started && !record->started ? record : nullptr};
@@ -87,7 +86,7 @@ BatchTable::Expected BatchTable::expect(const BatchRequest& request, std::int64_
 
 void BatchTable::drop_expected(const RecordPtr& record) {
   const std::lock_guard lock(mutex_);
-  if (!record->opened) forget(record);
+  if (record->opens == 0) forget(record);
 }
 
 std::shared_ptr<Assembly> BatchTable::assembly_to_start(const RecordPtr& record) {
@@ -199,17 +198,33 @@ void BatchTable::trim_opened(Dropped& dropped) {
     if (it != records_.end() && it->second->batch != nullptr) bytes += it->second->batch->bytes();
   }
   while (opened_.size() > kMaxKept || (opened_.size() > 1 && bytes > kMaxKeptBytes)) {
-    const std::uint64_t before = drop_oldest(dropped);
+    const std::uint64_t before = drop_oldest(dropped, true);
     if (before == 0) return;
     bytes -= std::min(bytes, before);
   }
 }
 
+/// Precondition: mutex_ is held, and the batch is ready. A reader opens the files of a batch one
+/// after the other: if the batch went in between, it would be made again.
+bool BatchTable::is_being_read(const Record& record) const {
+  const BatchRequest& request = record.request;
+  return record.opens < record.batch->files.size() &&
+         std::none_of(opened_.begin(), opened_.end(), [&](const BatchKey& key) {
+           const auto other = records_.find(key);
+           if (other == records_.end()) return false;
+           const BatchRequest& later = other->second->request;
+           return later.view == request.view && later.format == request.format &&
+                  later.rank == request.rank && later.world == request.world &&
+                  std::pair(later.epoch, later.batch) > std::pair(request.epoch, request.batch);
+         });
+}
+
 /// Precondition: mutex_ is held. The bytes of the batch; its memory goes with its last holder.
-std::uint64_t BatchTable::drop_oldest(Dropped& dropped) {
+std::uint64_t BatchTable::drop_oldest(Dropped& dropped, bool being_read_too) {
   for (auto it = opened_.begin(); it != opened_.end(); ++it) {
     const auto found = records_.find(*it);
     if (found != records_.end() && found->second->batch == nullptr) continue;
+    if (!being_read_too && found != records_.end() && is_being_read(*found->second)) continue;
     std::uint64_t bytes =
         1;  // a batch of no bytes, or a key whose batch is gone, counts as something
     if (found != records_.end()) {
@@ -225,7 +240,12 @@ std::uint64_t BatchTable::drop_oldest(Dropped& dropped) {
 
 bool BatchTable::drop_opened(Dropped& dropped) {
   const std::lock_guard lock(mutex_);
-  return drop_oldest(dropped) > 0;
+  return drop_oldest(dropped, false) > 0;
+}
+
+bool BatchTable::drop_any_opened(Dropped& dropped) {
+  const std::lock_guard lock(mutex_);
+  return drop_oldest(dropped, true) > 0;
 }
 
 bool BatchTable::drop_least_urgent(Dropped& dropped) {
@@ -233,7 +253,7 @@ bool BatchTable::drop_least_urgent(Dropped& dropped) {
   RecordPtr victim;
   for (const auto& [key, record] : records_) {
     const bool idle = record->batch != nullptr || (record->submitted && !record->started);
-    if (idle && !record->opened && (victim == nullptr || record->urgency > victim->urgency))
+    if (idle && record->opens == 0 && (victim == nullptr || record->urgency > victim->urgency))
       victim = record;
   }
   if (victim == nullptr) return false;
@@ -247,7 +267,7 @@ BatchTable::Dropped BatchTable::drop_overdue(
   const std::lock_guard lock(mutex_);
   std::vector<RecordPtr> overdue;
   for (const auto& [key, record] : records_)
-    if (!record->opened && record->waiters.empty() && record->urgency != kReaderWaits &&
+    if (record->opens == 0 && record->waiters.empty() && record->urgency != kReaderWaits &&
         (record->urgency + kOverdue < static_cast<Urgency>(now_) || is_left_out(record->request)))
       overdue.push_back(record);
   for (const RecordPtr& record : overdue) drop(record, dropped);

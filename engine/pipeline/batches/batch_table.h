@@ -106,8 +106,12 @@ class BatchTable {
   /// `batch`: null when it failed; `interrupted`: because nobody wanted it.
   Completed complete(const RecordPtr& record, std::shared_ptr<Batch> batch, bool interrupted);
 
-  /// Drops the oldest opened batch that is ready. False when there is none.
+  /// Drops the oldest opened batch that is ready, but none of which a reader is about to open
+  /// other files: several, and those behind it in its stream are not opened. False when there is
+  /// none.
   bool drop_opened(Dropped& dropped);
+  /// Drops also such a batch.
+  bool drop_any_opened(Dropped& dropped);
   /// Drops the least urgent batch that nobody has opened: one that is ready, or that takes only
   /// what others bring.
   bool drop_least_urgent(Dropped& dropped);
@@ -141,7 +145,8 @@ class BatchTable {
   using Records = std::map<BatchKey, RecordPtr>;
   void leave(const RecordPtr& record, WaiterId waiter);
   void trim_opened(Dropped& dropped);
-  std::uint64_t drop_oldest(Dropped& dropped);
+  bool is_being_read(const Record& record) const;
+  std::uint64_t drop_oldest(Dropped& dropped, bool being_read_too);
   void drop(const RecordPtr& record, Dropped& dropped);
   void forget(const RecordPtr& record);
 
@@ -172,7 +177,7 @@ class BatchTable::Record {
   Urgency urgency = kReaderWaits;
   bool started = true;
   bool soon = false;
-  bool opened = false;
+  std::size_t opens = 0;  // of its files
   std::uint64_t began = 0;
   Budget::Reservation granted;
   bool queued = false;

@@ -24,7 +24,9 @@ Budget::Reservation Reclaimer::reserve(std::uint64_t bytes, bool waited, std::ui
     if (auto reservation = budget_.try_reserve(bytes)) return reservation;
     if (cache_.evict_one(keep_until)) continue;
     BatchTable::Dropped dropped;
-    if (!waited || !table_.drop_least_urgent(dropped)) return {};
+    if (!waited) return {};
+    if (table_.drop_any_opened(dropped)) continue;
+    if (!table_.drop_least_urgent(dropped)) return {};
     const bool is_assembled = !dropped.cancelled.empty();
     release(std::move(dropped));
     if (is_assembled) return {};  // its memory comes back soon

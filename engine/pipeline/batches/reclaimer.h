@@ -3,8 +3,9 @@
 //
 // Reclaimed in this order: files of the hand-off that are kept to be used again, batches that were
 // opened and are kept for other readers, cached chunks by farthest next use; and, for a reader that
-// waits, batches that nobody has opened yet. As long as that suffices, room is left for the chunks
-// that are to stay (kept_arrays.h) and have not come yet.
+// waits, batches whose other files may still be opened, and those that nobody has opened yet. As
+// long as that suffices, room is left for the chunks that are to stay (kept_arrays.h) and have not
+// come yet.
 
 #include <cstdint>
 

@@ -4,6 +4,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "engine/pipeline/chunks/chunk_reuse.h"
+
 namespace batchfs {
 
 void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
@@ -102,7 +104,7 @@ void LookAhead::find_horizon() {
                  static_cast<double>(chunk.array->grid().chunk_count());
       }
     }
-    if (bytes > memory_ / 2) horizon = std::min(horizon, uses->time);
+    if (bytes > kept_memory(memory_)) horizon = std::min(horizon, uses->time);
   }
   cache_.age_pressure();
   cache_.set_horizon(horizon, ChunkCache::can_keep_all(all, memory_));

@@ -27,7 +27,8 @@ class LookAhead {
   /// Looking ends with the batch that has a stream at so many uses.
   static constexpr std::size_t kUses = 4096;
 
-  /// The chunks that are kept may take half of `memory`, or all of it that can_keep_all() allows.
+  /// The chunks that are kept may take kept_memory() of `memory`, or all of it that can_keep_all()
+  /// allows.
   LookAhead(ChunkCache& cache, std::uint64_t memory) : cache_(cache), memory_(memory) {}
 
   /// Tells the cache of the uses in the batches `ahead`, of one stream, whose reader is at time

@@ -10,6 +10,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/base/system_error.h"
+#include "engine/store/http/response_checks.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
@@ -224,6 +225,10 @@ void HttpTransfer::begin_body() {
   } else if (range && status == 206) {
     keep_ = std::min(keep_, range->length);
     cut_ = find_header(response_.headers, "content-range") == nullptr;  // of no use
+    if (const auto before = narrow_range(response_, *range)) {
+      skip_ = *before;
+      cut_ = true;
+    }
   } else if (range && range->from_end) {
     // Without a length the whole must be seen; outcome() then takes its end.
     slides_ = length < 0;

@@ -124,6 +124,23 @@ std::optional<std::uint64_t> check_object(const HttpResponse& response,
   return got->total;
 }
 
+std::optional<std::uint64_t> narrow_range(HttpResponse& response, const ByteRange& range) {
+  const std::string* header = find_header(response.headers, "content-range");
+  const std::optional<ContentRange> got =
+      header != nullptr ? parse_content_range(*header) : std::nullopt;
+  if (!got || !got->first || !got->total || range.length == 0) return std::nullopt;
+  const std::uint64_t first =
+      range.from_end ? *got->total - std::min(*got->total, range.length) : range.offset;
+  if (first >= *got->total) return std::nullopt;
+  const std::uint64_t last = first + std::min(range.length, *got->total - first) - 1;
+  const bool is_wider = *got->first < first || *got->last > last;
+  if (!is_wider || *got->first > first || *got->last < last) return std::nullopt;
+  for (auto& [name, value] : response.headers)
+    if (to_lower(name) == "content-range")
+      value = fmt::format("bytes {}-{}/{}", first, last, *got->total);
+  return first - *got->first;
+}
+
 bool is_framed(const HttpResponse& response) {
   if (response.status == 206 || content_length(response)) return true;
   const std::string* coding = find_header(response.headers, "transfer-encoding");

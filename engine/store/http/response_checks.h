@@ -35,6 +35,10 @@ RangeSupport range_support(const HttpResponse& response, const ByteRange& range)
 /// May this status refuse a range for its form?
 bool may_refuse_range(int status);
 
+/// Of an answer with status 206. A server may send more than it was asked for: then Content-Range
+/// becomes the range asked for. Returns how many bytes come before it.
+std::optional<std::uint64_t> narrow_range(HttpResponse& response, const ByteRange& range);
+
 /// What changes when the object does: its ETag as it was sent, else "modified " and its
 /// modification time. Empty when the answer names neither.
 std::string version_of(const HttpResponse& response);

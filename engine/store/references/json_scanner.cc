@@ -12,6 +12,10 @@ namespace batchfs::references {
 
 namespace {
 
+Error half_a_pair() {
+  return Error(ErrorCode::not_supported, "half of a pair of surrogates, which UTF-8 cannot hold");
+}
+
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 /// Of the next quotation mark or backslash.
@@ -75,10 +79,10 @@ std::string_view JsonScanner::string(std::string& scratch) {
       if (point >= 0xd800 && point < 0xdc00 && text_.substr(at_, 2) == "\\u") {
         at_ += 2;
         const std::uint32_t low = hex4();
-        if (low < 0xdc00 || low > 0xdfff) throw mistake("half of a pair of surrogates");
+        if (low < 0xdc00 || low > 0xdfff) throw half_a_pair();
         point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
       } else if (point >= 0xd800 && point <= 0xdfff) {
-        throw mistake("half of a pair of surrogates");
+        throw half_a_pair();
       }
       append_utf8(scratch, point);
     } else if (const std::size_t which = kShort.find(c);

@@ -14,7 +14,8 @@
 
 namespace batchfs::references {
 
-/// Of one thread. Every member throws invalid_argument for what is no JSON, naming the byte.
+/// Of one thread. Every member throws invalid_argument for what is no JSON, naming the byte. A copy
+/// reads the same text again.
 class JsonScanner {
  public:
   /// Views `text`. `origin` is where the text begins in the file, for messages.
@@ -28,10 +29,15 @@ class JsonScanner {
   void expect(char c);
   bool at_end() { return peek() == '\0' && at_ >= text_.size(); }
 
-  /// A string. The view is valid until the next call with `scratch`, and as long as the text.
+  /// A string. Throws not_supported for half of a pair of surrogates, which JSON allows and UTF-8
+  /// does not. The view is valid until the next call with `scratch`, and as long as the text.
   std::string_view string(std::string& scratch);
   /// The end of the string that begins here, without decoding it.
   void skip_string();
+  /// The text from byte `begin` of position() to here.
+  std::string_view since(std::size_t begin) const {
+    return text_.substr(begin - origin_, at_ - (begin - origin_));
+  }
   /// A number without sign, fraction and exponent.
   std::uint64_t count();
   /// Any value, as it is written.

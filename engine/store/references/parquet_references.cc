@@ -10,7 +10,6 @@
 #include "engine/base/dims.h"
 #include "engine/base/json.h"
 #include "engine/base/limits.h"
-#include "engine/base/printable.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/references/json_scanner.h"
 #include "engine/store/references/parquet_reader.h"
@@ -37,27 +36,22 @@ struct Grid {
   std::uint64_t total = 1;
 };
 
-Grid grid_of(std::string_view document, const std::string& path) {
-  try {
-    const Json json = parse_json(document, "");
-    const JsonRef root(json, "");
-    const std::vector<JsonRef> shape = root.at("shape").elements(),
-                               chunks = root.at("chunks").elements();
-    if (shape.size() != chunks.size() || shape.size() > kMaxArrayDims)
-      throw root.at("chunks").error("as many lengths as dimensions are needed");
-    Grid grid;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      const auto length = static_cast<std::uint64_t>(shape[d].integer(0));
-      const auto chunk =
-          static_cast<std::uint64_t>(std::max<std::int64_t>(1, chunks[d].integer(0)));
-      grid.chunks.push_back(length / chunk + (length % chunk != 0 ? 1 : 0));
-      if (__builtin_mul_overflow(grid.total, grid.chunks.back(), &grid.total))
-        throw root.at("shape").error("more chunks than 64 bits count");
-    }
-    return grid;
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("the array '{}': {}", printable(path), error.why()));
+Grid grid_of(std::string_view document) {
+  const Json json = parse_json(document, "");
+  const JsonRef root(json, "");
+  const std::vector<JsonRef> shape = root.at("shape").elements(),
+                             chunks = root.at("chunks").elements();
+  if (shape.size() != chunks.size() || shape.size() > kMaxArrayDims)
+    throw root.at("chunks").error("as many lengths as dimensions are needed");
+  Grid grid;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const auto length = static_cast<std::uint64_t>(shape[d].integer(0));
+    const auto chunk = static_cast<std::uint64_t>(std::max<std::int64_t>(1, chunks[d].integer(0)));
+    grid.chunks.push_back(length / chunk + (length % chunk != 0 ? 1 : 0));
+    if (__builtin_mul_overflow(grid.total, grid.chunks.back(), &grid.total))
+      throw root.at("shape").error("more chunks than 64 bits count");
   }
+  return grid;
 }
 
 class ParquetReferences final : public References {
@@ -85,12 +79,12 @@ class ParquetReferences final : public References {
       const std::string_view text =
           scanner.peek() == '"' ? scanner.string(text_scratch) : scanner.value();
       if (key == kConsolidated) continue;
-      builder.add_within(key, std::as_bytes(std::span(text)));
-      constexpr std::string_view kArray = "/.zarray";
-      if (key.ends_with(kArray)) {
-        const std::string path = key.substr(0, key.size() - kArray.size());
-        const auto grid = grids_.emplace(path, grid_of(text, path)).first;
-        chunks_ += std::min(grid->second.total, UINT64_MAX - chunks_);
+      try {
+        add_grid(key, text);
+        builder.add_within(key, std::as_bytes(std::span(text)));
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::no_memory) throw;
+        builder.add_malformed(key, error.why());
       }
     }
     // Without the record size, which makes a set of it: what is left is a Zarr store's.
@@ -101,7 +95,7 @@ class ParquetReferences final : public References {
   }
 
   void find(const std::string& key, Done done) override {
-    if (const auto document = documents_->find(key)) return done(Found{*document, nullptr});
+    if (documents_->has(key)) return done(outcome_of(*documents_, key, nullptr));
     ChunkKey chunk;
     if (!parse_chunk_key(key, chunk)) return done(std::nullopt);
     const auto grid = grids_.find(chunk.path);
@@ -115,15 +109,14 @@ class ParquetReferences final : public References {
                      return done(*error);
                    auto table = std::static_pointer_cast<const ReferenceTable>(
                        std::get<std::shared_ptr<const void>>(std::move(outcome)));
-                   const std::optional<Target> target = table->find(row);
-                   if (!target) return done(std::nullopt);
-                   done(Found{*target, std::move(table)});
+                   const ReferenceTable& rows = *table;
+                   done(outcome_of(rows, row, std::move(table)));
                  });
   }
 
   std::string document_of(const std::string& key) const override {
     ChunkKey chunk;
-    if (documents_->find(key) || !parse_chunk_key(key, chunk)) return {};
+    if (documents_->has(key) || !parse_chunk_key(key, chunk)) return {};
     const auto grid = grids_.find(chunk.path);
     if (grid == grids_.end()) return {};
     const auto number = number_of_chunk(grid->second, chunk.index);
@@ -153,7 +146,7 @@ class ParquetReferences final : public References {
   }
 
   std::string digest() const override { return digest_; }
-  std::vector<std::string> unread_keys() const override { return documents_->unread_keys(); }
+  ReferenceTable::Problems problems() const override { return documents_->problems(); }
   std::uint64_t memory() const override {
     return documents_->memory() +
            std::min(chunks_, records_memory_ / kReferenceBytes) * kReferenceBytes;
@@ -161,6 +154,15 @@ class ParquetReferences final : public References {
   std::vector<Store::Counter> counters() const override { return records_.counters(); }
 
  private:
+  /// Of the metadata of an array.
+  void add_grid(const std::string& key, std::string_view document) {
+    constexpr std::string_view kArray = "/.zarray";
+    if (!key.ends_with(kArray)) return;
+    const std::string path = key.substr(0, key.size() - kArray.size());
+    const auto grid = grids_.insert_or_assign(path, grid_of(document)).first;
+    chunks_ += std::min(grid->second.total, UINT64_MAX - chunks_);
+  }
+
   static DecodedIndex decode(const std::optional<Buffer>& file, std::uint64_t record_size,
                              std::uint64_t memory) {
     // Files without any reference need not be there.
@@ -250,6 +252,21 @@ std::shared_ptr<References> open_parquet_references(std::shared_ptr<Store> folde
                                              std::move(digest), memory);
 }
 
+namespace {
+
+void add_row(ReferenceTable::Builder& builder, const std::string& key, std::string_view file,
+             std::int64_t begin, std::int64_t length) {
+  if (begin < 0 || length < 0)
+    throw Error(ErrorCode::corrupt,
+                fmt::format("the offset {} or the size {} is negative", begin, length));
+  if (file.empty()) throw Error(ErrorCode::corrupt, "a range of no file");
+  if (begin == 0 && length == 0) return builder.add_whole(key, file);
+  builder.add_range(key, file, static_cast<std::uint64_t>(begin),
+                    static_cast<std::uint64_t>(length));
+}
+
+}  // namespace
+
 std::shared_ptr<const ReferenceTable> parse_parquet_records(std::span<const std::byte> file,
                                                             std::uint64_t rows,
                                                             std::uint64_t memory) {
@@ -286,17 +303,13 @@ std::shared_ptr<const ReferenceTable> parse_parquet_records(std::span<const std:
     const auto file_name = text(path, row);
     if (!file_name) continue;
     const std::int64_t begin = offset->numbers[row], length = size->numbers[row];
-    if (begin < 0 || length < 0)
-      throw Error(ErrorCode::corrupt, fmt::format("row {}: a negative offset or size", row));
-    if (file_name->empty()) {
-      if (begin == 0 && length == 0) continue;
-      throw Error(ErrorCode::corrupt, fmt::format("row {}: a range of no file", row));
+    if (file_name->empty() && begin == 0 && length == 0) continue;
+    try {
+      add_row(builder, key, *file_name, begin, length);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::no_memory) throw;
+      builder.add_malformed(key, fmt::format("row {}: {}", row, error.why()));
     }
-    if (begin == 0 && length == 0)
-      builder.add_whole(key, *file_name);
-    else
-      builder.add_range(key, *file_name, static_cast<std::uint64_t>(begin),
-                        static_cast<std::uint64_t>(length));
   }
   return builder.finish();
 }

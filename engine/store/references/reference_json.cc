@@ -26,9 +26,9 @@ std::string quoted(std::string_view text) {
   return "'" + printable(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "") + "'";
 }
 
-Error wrong(std::string_view key, const std::string& why) {
-  return Error(ErrorCode::invalid_argument, fmt::format("the key {}: {}", quoted(key), why));
-}
+constexpr const char* kExpected = "expected [file] or [file, offset, length]";
+
+Error wrong(const std::string& why) { return Error(ErrorCode::invalid_argument, why); }
 
 /// RFC 4648, with or without padding. False for other text.
 bool decode_base64(std::string_view text, std::vector<std::byte>& out) {
@@ -93,7 +93,7 @@ class Parser {
     std::string scratch;
     if (!scanner.take('}')) {
       do {
-        const std::string name(scanner.string(scratch));
+        const std::string name(key_of(scanner, scratch));
         scanner.expect(':');
         const std::string_view value = scanner.value();
         if (name == "version")
@@ -131,11 +131,37 @@ class Parser {
     if (scanner.take('}')) return;
     std::string key_scratch, scratch;
     do {
-      const std::string_view key = scanner.string(key_scratch);
+      const std::string_view key = key_of(scanner, key_scratch);
       scanner.expect(':');
-      reference(scanner, key, scratch);
+      JsonScanner again = scanner;
+      try {
+        reference(scanner, key, scratch);
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::no_memory) throw;
+        again.value();  // throws for what is no JSON
+        scanner = again;
+        builder_.add_malformed(key, error.why());
+      }
     } while (scanner.take(','));
     scanner.expect('}');
+  }
+
+  /// Of a key that UTF-8 cannot hold, what is written and a byte that is not UTF-8: no reader can
+  /// ask for it.
+  static std::string_view key_of(JsonScanner& scanner, std::string& scratch) {
+    scanner.peek();
+    JsonScanner again = scanner;
+    try {
+      return scanner.string(scratch);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_supported) throw;
+      const std::size_t begin = again.position();
+      again.skip_string();
+      scanner = again;
+      const std::string_view written = scanner.since(begin);
+      scratch.assign(written.substr(1, written.size() - 2));
+      return scratch += '\xff';
+    }
   }
 
   void reference(JsonScanner& scanner, std::string_view key, std::string& scratch) {
@@ -145,7 +171,7 @@ class Parser {
         if (!text.starts_with(kBase64))
           return builder_.add_within(key, std::as_bytes(std::span(text)));
         if (!decode_base64(text.substr(kBase64.size()), decoded_))
-          throw wrong(key, "what follows 'base64:' is not that");
+          throw wrong(fmt::format("{} is not valid base64", quoted(text)));
         return builder_.add_within(key, decoded_);
       }
       case '{':
@@ -153,8 +179,8 @@ class Parser {
       case '[':
         return range(scanner, key, scratch);
       default:
-        throw wrong(key, fmt::format("{} is neither bytes nor [file, offset, length]",
-                                     quoted(scanner.value())));
+        throw wrong(
+            fmt::format("{} is neither bytes nor [file, offset, length]", quoted(scanner.value())));
     }
   }
 
@@ -162,32 +188,32 @@ class Parser {
     scanner.expect('[');
     if (scanner.peek() == 'n')
       throw Error(ErrorCode::not_supported,
-                  fmt::format("the key {} names no file (null): such a set is for one file that "
-                              "fsspec is given as target=",
-                              quoted(key)));
-    if (scanner.peek() != '"') throw wrong(key, "expected [file] or [file, offset, length]");
+                  "it names no file (null): such a set is for one file that fsspec is given as "
+                  "target=");
+    if (scanner.peek() != '"') throw wrong(kExpected);
     std::string_view file = scanner.string(scratch);
     std::string rendered;
     if (!names_.texts.empty() && file.find("{{") != std::string_view::npos) {
-      rendered = rendered_of(key, file, names_);
+      rendered = render(file, names_);
       file = rendered;
     }
-    if (file.empty()) throw wrong(key, "the file's name is empty");
+    if (file.empty()) throw wrong("the file's name is empty");
     if (scanner.take(']')) return builder_.add_whole(key, file);
-    scanner.expect(',');
-    const std::uint64_t offset = scanner.count();
-    if (!scanner.take(',')) throw wrong(key, "expected [file] or [file, offset, length]");
-    const std::uint64_t length = scanner.count();
-    if (!scanner.take(']')) throw wrong(key, "expected [file] or [file, offset, length]");
+    if (!scanner.take(',')) throw wrong(kExpected);
+    const std::uint64_t offset = count(scanner);
+    if (!scanner.take(',')) throw wrong(kExpected);
+    const std::uint64_t length = count(scanner);
+    if (!scanner.take(']')) throw wrong(kExpected);
     builder_.add_range(key, file, offset, length);
   }
 
-  static std::string rendered_of(std::string_view key, std::string_view text,
-                                 const TemplateNames& names) {
+  static std::uint64_t count(JsonScanner& scanner) {
+    JsonScanner again = scanner;
     try {
-      return render(text, names);
-    } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("the key {}: {}", quoted(key), error.why()));
+      return scanner.count();
+    } catch (const Error&) {
+      throw wrong(
+          fmt::format("{} is not a whole number from 0 to 2^64 - 1", quoted(again.value())));
     }
   }
 
@@ -235,7 +261,7 @@ class Parser {
         for (std::size_t d = dimensions.size(); d-- > 0; rest /= dimensions[d].count)
           names.numbers[d].second = dimensions[d].value(rest % dimensions[d].count);
         const std::string file = render(url, names), name = render(key, names);
-        if (file.empty()) throw wrong(name, "the file's name is empty");
+        if (file.empty()) throw wrong("the file's name is empty");
         if (offset)
           builder_.add_range(name, file, render_count(*offset, names),
                              render_count(*length, names));

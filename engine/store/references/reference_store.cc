@@ -23,13 +23,12 @@ class TableReferences final : public References {
       : table_(std::move(table)), digest_(std::move(digest)), where_(std::move(where)) {
     // It may be out of date, and says nothing that the other documents do not say.
     for (const char* document : {"zarr.json", ".zgroup", ".zarray"})
-      hides_consolidated_ = hides_consolidated_ || table_->find(document).has_value();
+      hides_consolidated_ = hides_consolidated_ || table_->has(document);
   }
 
   void find(const std::string& key, Done done) override {
     if (hides_consolidated_ && key == kConsolidated) return done(std::nullopt);
-    const std::optional<Target> target = table_->find(key);
-    done(target ? std::optional(Found{*target, nullptr}) : std::nullopt);
+    done(outcome_of(*table_, key, nullptr));
   }
   std::vector<Store::Entry> list(const std::string& prefix) override {
     std::vector<Store::Entry> entries = table_->list(prefix, where_);
@@ -39,7 +38,7 @@ class TableReferences final : public References {
   }
   std::string digest() const override { return digest_; }
   std::uint64_t memory() const override { return table_->memory(); }
-  std::vector<std::string> unread_keys() const override { return table_->unread_keys(); }
+  ReferenceTable::Problems problems() const override { return table_->problems(); }
   std::vector<std::pair<std::string, std::string>> folders(
       const std::string& place) const override {
     CommonFolders folders;
@@ -105,7 +104,7 @@ class ReferenceStore final : public Store {
   std::string content_id() const override { return references_->digest(); }
   std::uint64_t held_memory() const override { return references_->memory(); }
   bool can_list() const override { return references_->can_list(); }
-  std::vector<std::string> unread_keys() const { return references_->unread_keys(); }
+  ReferenceTable::Problems problems() const { return references_->problems(); }
 
   std::vector<Counter> counters() const override {
     std::vector<Counter> all = own_->counters();
@@ -209,11 +208,11 @@ class ReferenceStore final : public Store {
   std::optional<References::Found> find(const std::string& key) {
     try {
       check_key(key);
+      return awaited<References::Outcome>(
+          [&](auto done) { references_->find(key, std::move(done)); });
     } catch (Error& error) {
       throw error.at(where(key));
     }
-    return awaited<References::Outcome>(
-        [&](auto done) { references_->find(key, std::move(done)); });
   }
 
   void start(const std::string& key, ByteRange range, ReadDone done, bool past_caches = false) {
@@ -223,13 +222,16 @@ class ReferenceStore final : public Store {
       return done(std::make_exception_ptr(error.at(where(key))));
     }
     references_->find(key, [this, key, range, past_caches, done](References::Outcome outcome) {
-      if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-      const auto& found = std::get<std::optional<References::Found>>(outcome);
-      if (!found) return done(std::nullopt);
       try {
+        if (const auto* thrown = std::get_if<std::exception_ptr>(&outcome))
+          std::rethrow_exception(*thrown);
+        const auto& found = std::get<std::optional<References::Found>>(outcome);
+        if (!found) return done(std::nullopt);
         read_target(key, found->target, range, past_caches, done);
-      } catch (Error& error) {
-        done(std::make_exception_ptr(error.at(where(key))));
+      } catch (const Error& error) {
+        done(std::make_exception_ptr(Error(error).at(where(key))));
+      } catch (...) {
+        done(std::current_exception());
       }
     });
   }
@@ -297,14 +299,20 @@ std::shared_ptr<References> references_of(std::shared_ptr<const ReferenceTable> 
   return std::make_shared<TableReferences>(std::move(table), std::move(digest), where);
 }
 
-std::vector<std::pair<std::string, std::string>> unread_references(const Store& store) {
-  std::vector<std::pair<std::string, std::string>> problems;
+References::Outcome outcome_of(const ReferenceTable& table, std::string_view key,
+                               std::shared_ptr<const void> holder) {
+  try {
+    const std::optional<Target> target = table.find(key);
+    if (!target) return std::nullopt;
+    return References::Found{*target, std::move(holder)};
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+ReferenceTable::Problems problems_of_references(const Store& store) {
   const auto* const set = dynamic_cast<const ReferenceStore*>(&store);
-  if (set == nullptr) return problems;
-  for (std::string& key : set->unread_keys())
-    problems.emplace_back(std::move(key),
-                          "no reader asks for this key: the chunk that it may mean is missing");
-  return problems;
+  return set == nullptr ? ReferenceTable::Problems() : set->problems();
 }
 
 std::shared_ptr<Store> open_reference_store(std::string url, std::shared_ptr<References> references,

@@ -32,7 +32,7 @@ class References {
   using Done = std::function<void(Outcome)>;
 
   virtual ~References() = default;
-  /// `done` is called once, possibly before this returns.
+  /// `done` is called once, possibly before this returns. Its Errors may lack the place.
   virtual void find(const std::string& key, Done done) = 0;
   /// The file of the set, in its folder, that says where the bytes of a key are and that is read
   /// while the set is in use; empty: none, all that it says is in digest().
@@ -44,13 +44,16 @@ class References {
   /// Bytes of the memory budget.
   virtual std::uint64_t memory() const = 0;
   virtual std::vector<Store::Counter> counters() const { return {}; }
-  /// Keys that no reader asks for.
-  virtual std::vector<std::string> unread_keys() const { return {}; }
+  virtual ReferenceTable::Problems problems() const { return {}; }
   /// Prefixes of files, for a refusal to propose.
   virtual std::vector<std::pair<std::string, std::string>> folders(const std::string&) const {
     return {};
   }
 };
+
+/// What `table` has for `key`, or its Error.
+References::Outcome outcome_of(const ReferenceTable& table, std::string_view key,
+                               std::shared_ptr<const void> holder);
 
 /// All in memory, as a JSON set is.
 std::shared_ptr<References> references_of(std::shared_ptr<const ReferenceTable> table,
@@ -71,8 +74,8 @@ struct ReferencePlaces {
 std::shared_ptr<Store> open_reference_store(std::string url, std::shared_ptr<References> references,
                                             const ReferencePlaces& places);
 
-/// Keys of a reference set that no reader asks for, and why, as a hierarchy's problems; empty for
-/// other stores.
-std::vector<std::pair<std::string, std::string>> unread_references(const Store& store);
+/// Keys of a reference set that cannot be read, and why, as a hierarchy's problems; empty for other
+/// stores.
+ReferenceTable::Problems problems_of_references(const Store& store);
 
 }  // namespace batchfs::references

@@ -42,10 +42,15 @@ class ReferenceTable {
  public:
   class Builder;
 
-  /// Throws corrupt for a missing chunk of an array that has a key which no reader asks for.
+  /// Throws corrupt for a key whose reference is malformed, and for a missing chunk of an array
+  /// that has a key which no reader asks for.
   std::optional<Target> find(std::string_view key) const;
-  /// Keys that no reader asks for, as "a//0": at most kMaxUnreadKeys of them.
-  const std::vector<std::string>& unread_keys() const { return unread_keys_; }
+  /// Is there a reference, perhaps a malformed one?
+  bool has(std::string_view key) const;
+  /// Keys that no reader asks for, as "a//0", and those with a malformed reference, and why: at
+  /// most kMaxProblems of them.
+  using Problems = std::vector<std::pair<std::string, std::string>>;
+  const Problems& problems() const { return problems_; }
   /// As Store::list(). Throws no_memory; `where` is the place.
   std::vector<Store::Entry> list(std::string_view prefix, const std::string& where) const;
 
@@ -56,13 +61,14 @@ class ReferenceTable {
   std::string_view file(std::size_t number) const;
 
  private:
-  /// `file` is kWithin: the bytes at `offset`. Else `length` is kWhole, or kWide: that of
-  /// wide_[offset].
+  /// `file` is kWithin: the bytes at `offset`; kMalformed: the reason at `offset`. Else `length` is
+  /// kWhole, or kWide: that of wide_[offset].
   struct Record {
     std::uint32_t file, length;
     std::uint64_t offset;
   };
-  static constexpr std::uint32_t kWithin = UINT32_MAX, kWhole = 0, kWide = UINT32_MAX;
+  static constexpr std::uint32_t kWithin = UINT32_MAX, kMalformed = UINT32_MAX - 1;
+  static constexpr std::uint32_t kWhole = 0, kWide = UINT32_MAX;
   struct Wide {
     std::uint64_t offset, length;
   };
@@ -113,23 +119,30 @@ class ReferenceTable {
   std::string file_names_;
   std::vector<std::uint64_t> file_ends_;  // in file_names_
   std::uint64_t references_ = 0;
-  static constexpr std::size_t kMaxUnreadKeys = 1000;
-  std::vector<std::string> unread_keys_;                     // as they are shown
-  std::map<std::string, std::string, std::less<>> damaged_;  // one of them, by path of the array
+  /// What a node of a map takes beside its text.
+  static constexpr std::uint64_t kNodeMemory = 160;
+  static constexpr std::size_t kMaxProblems = 1000, kMaxReasons = 1000;
+  Problems problems_;
+  std::map<std::string, std::string, std::less<>> damaged_;  // a key, by path of its array
+  std::vector<std::string> reasons_;                         // of malformed references
 };
 
 /// Of one thread.
 class ReferenceTable::Builder {
  public:
-  /// Every member throws no_memory when more than `memory` bytes are needed, finish()
-  /// invalid_argument for keys that were added twice. What cannot be a key is an unread key.
+  /// Every member throws no_memory when more than `memory` bytes are needed. What cannot be a key
+  /// is a problem; so is a key that was added twice, which is then malformed.
   explicit Builder(std::uint64_t memory);
   ~Builder();
 
+  /// Throws not_supported for 4 GB of bytes.
   void add_within(std::string_view key, std::span<const std::byte> bytes);
+  /// Throws invalid_argument for a range that no file can have.
   void add_range(std::string_view key, std::string_view file, std::uint64_t offset,
                  std::uint64_t length);
   void add_whole(std::string_view key, std::string_view file);
+  /// A key whose reference cannot be read: an Error of its reader.
+  void add_malformed(std::string_view key, const std::string& why);
   /// Once.
   std::shared_ptr<const ReferenceTable> finish();
 
@@ -140,10 +153,16 @@ class ReferenceTable::Builder {
   };
 
   void add(std::string_view key, Record record);
+  void add_other(std::string_view key, Record record);
   void add_unread(std::string_view key);
+  void add_problem(std::string_view key, const std::string& why);
+  Record malformed(std::string_view key, const std::string& why);
   std::uint32_t number_of_file(std::string_view file);
   void grow_slots();
+  void set_far_chunks_aside(const ChunksName& name, Growing& growing);
   void close(const ChunksName& name, Growing& growing);
+  template <class Positions>
+  void join_twins(const ChunksName& name, Chunks& chunks, Positions& positions);
 
   Claims claims_;
   std::shared_ptr<ReferenceTable> table_;
@@ -151,6 +170,7 @@ class ReferenceTable::Builder {
   std::map<ChunksName, Growing, Before>::iterator last_;  // that was added to
   ChunkKey key_;
   std::vector<std::uint32_t> slots_;  // of a hash table of files: their number + 1
+  std::map<std::string, std::uint64_t, std::less<>> reasons_;  // numbers
   const std::uint64_t seed_;
 };
 

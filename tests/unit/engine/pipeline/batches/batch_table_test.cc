@@ -186,6 +186,35 @@ TEST_F(BatchTableTest, FourOpenedBatchesAreKept) {
   EXPECT_FALSE(table_.is_made(request(1).key()));
 }
 
+TEST_F(BatchTableTest, ABatchWhoseFilesAreBeingOpenedStays) {
+  const auto make_files = [this](std::int64_t number, std::size_t files) {
+    const BatchTable::Opened opened = open(number);
+    ASSERT_NE(submit(opened.assemble), nullptr);
+    const auto batch = std::make_shared<Batch>();
+    batch->files.resize(files);
+    for (const WaiterId id : table_.complete(opened.assemble, batch, false).waiters)
+      waiters_.take(id);
+  };
+  const auto is_made = [this](std::int64_t number) {
+    return table_.is_made(request(number).key());
+  };
+  make_files(0, 3);
+  make_files(1, 3);
+  BatchTable::Dropped dropped;
+  EXPECT_TRUE(table_.drop_opened(dropped));  // its reader has gone on
+  EXPECT_FALSE(is_made(0));
+  EXPECT_FALSE(table_.drop_opened(dropped));
+  open(1);
+  EXPECT_FALSE(table_.drop_opened(dropped));
+  EXPECT_TRUE(is_made(1));
+  open(1);
+  EXPECT_TRUE(table_.drop_opened(dropped)) << "all of its files were opened";
+  EXPECT_FALSE(is_made(1));
+  make_files(2, 3);
+  EXPECT_TRUE(table_.drop_any_opened(dropped));
+  EXPECT_FALSE(is_made(2));
+}
+
 TEST_F(BatchTableTest, TheLeastUrgentUnopenedBatchGoesFirst) {
   for (std::int64_t b = 0; b < 3; ++b) {
     const auto expected = table_.expect(request(b), b + 1, true, false);

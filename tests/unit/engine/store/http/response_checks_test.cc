@@ -111,6 +111,28 @@ TEST(RangeSupport, IsToldByAnswers) {
             RangeSupport::as_asked);
 }
 
+TEST(NarrowRange, IsThePartOfAWiderAnswerThatWasAskedFor) {
+  const auto narrowed = [](const char* sent, ByteRange range) -> std::string {
+    HttpResponse response = answer(206, {{"content-range", sent}}, "");
+    const auto before = narrow_range(response, range);
+    return before ? std::to_string(*before) + " " + response.headers[0].second : "no";
+  };
+  EXPECT_EQ(narrowed("bytes 64-191/4096", {100, 20}), "36 bytes 100-119/4096");
+  EXPECT_EQ(narrowed("bytes 100-191/4096", {100, 20}), "0 bytes 100-119/4096");
+  EXPECT_EQ(narrowed("bytes 64-119/4096", {100, 20}), "36 bytes 100-119/4096");
+  EXPECT_EQ(narrowed("bytes 64-127/128", {100, 200}), "36 bytes 100-127/128");
+  EXPECT_EQ(narrowed("bytes 64-127/128", {0, 20, true}), "44 bytes 108-127/128");
+  EXPECT_EQ(narrowed("bytes 0-9/10", {2, UINT64_MAX}), "2 bytes 2-9/10");
+  // As asked, too little, elsewhere, of an unknown size.
+  EXPECT_EQ(narrowed("bytes 100-119/4096", {100, 20}), "no");
+  EXPECT_EQ(narrowed("bytes 101-191/4096", {100, 20}), "no");
+  EXPECT_EQ(narrowed("bytes 64-118/4096", {100, 20}), "no");
+  EXPECT_EQ(narrowed("bytes 0-127/128", {128, 20}), "no");
+  EXPECT_EQ(narrowed("bytes 64-191/*", {100, 20}), "no");
+  EXPECT_EQ(narrowed("bytes 64-191", {100, 20}), "no");
+  EXPECT_EQ(narrowed("bytes 64-191/4096", {100, 0}), "no");
+}
+
 TEST(CheckObject, PastTheEnd) {
   EXPECT_EQ(check(answer(416, {{"content-range", "bytes */10"}}, "sorry"), ByteRange{10, 3}), 10);
   EXPECT_EQ(check(answer(416, {{"content-range", "bytes */11"}}, "sorry"), ByteRange{10, 3}), -2);

@@ -32,10 +32,15 @@ TEST(JsonScanner, ReadsStrings) {
   EXPECT_EQ(string_of(R"("\"\\\/\b\f\n\r\t\u0041\u00e9\ud83d\ude00x")"),
             "\"\\/\b\f\n\r\tA\xc3\xa9\xf0\x9f\x98\x80x");
   EXPECT_EQ(string_of(R"("\u0000a")"), std::string("\0a", 2));
-  for (const char* wrong : {"", "x", "\"", R"("\")", R"("\x")", R"("\u12")", R"("\u12g4")",
-                            R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")", "\"\\"})
+  for (const char* wrong : {"", "x", "\"", R"("\")", R"("\x")", R"("\u12")", R"("\u12g4")", "\"\\"})
     EXPECT_THAT(refusal([wrong] { string_of(wrong); }), HasSubstr("not valid JSON at byte"))
         << wrong;
+  for (const char* half : {R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")"}) {
+    EXPECT_THROW(string_of(half), Error) << half;
+    JsonScanner scanner(half, 7);
+    scanner.skip_string();
+    EXPECT_EQ(scanner.since(7), half);
+  }
 }
 
 TEST(JsonScanner, ReadsCounts) {

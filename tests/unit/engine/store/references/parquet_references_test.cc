@@ -94,10 +94,15 @@ TEST(ParquetReferences, AreToldByTheRecordSize) {
   for (const char* wrong : {"0", "1000000000", "-1", "\"5\""})
     EXPECT_THROW(open(metadata(wrong)), Error) << wrong;
   EXPECT_THROW(open(R"({"record_size": 5})"), Error);
-  EXPECT_THROW(open(R"({"metadata": {"a/.zarray": {"shape": [4]}}, "record_size": 5})"), Error);
-  EXPECT_THROW(open(R"({"metadata": {"a/.zarray": {"shape": [9000000000000000000, 9], "chunks":
-                       [1, 1]}}, "record_size": 5})"),
-               Error);
+  for (const char* document :
+       {R"({"shape": [4]})", R"({"shape": [9000000000000000000, 9], "chunks": [1, 1]})", "true"}) {
+    const auto set = open(R"({"metadata": {".zgroup": {}, "a/.zarray": )" + std::string(document) +
+                          R"(}, "record_size": 5})");
+    ASSERT_NE(set, nullptr);
+    EXPECT_THAT(find(*set, "a/.zarray"), HasSubstr("malformed")) << document;
+    EXPECT_EQ(find(*set, ".zgroup"), "{}");
+    EXPECT_EQ(set->problems().size(), 1u);
+  }
 }
 
 TEST(ParquetReferences, RowsAreWhatTheColumnsSay) {

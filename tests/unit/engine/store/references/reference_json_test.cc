@@ -93,13 +93,56 @@ TEST(ReferenceJson, RefusesWhatItCannotRead) {
   EXPECT_THAT(refusal("[]"), HasSubstr("scan_grib"));
   EXPECT_THAT(refusal(R"({"version": 7})"), HasSubstr("version 7"));
   EXPECT_THAT(refusal(R"({"version": 1} x)"), HasSubstr("text after its end"));
-  EXPECT_THAT(refusal(R"({"a/0": true})"), HasSubstr("the key 'a/0': 'true' is neither"));
-  EXPECT_THAT(refusal(R"({"a": "base64:A"})"), HasSubstr("is not that"));
-  EXPECT_THAT(refusal(R"({"a": ["f", 1, 2, 3]})"), HasSubstr("expected [file]"));
   EXPECT_THAT(refusal(R"({"a": "x"})", 100), HasSubstr("--memory"));
   EXPECT_THAT(refusal(R"({"version": 1, "gen": [{"key": "a", "url": "f", "urls": "",
                           "dimensions": {}}]})"),
               HasSubstr("did you mean 'url'?"));
+}
+
+/// Why the reference of a key is malformed.
+std::string malformed(const std::string& value) {
+  const auto table = parse_reference_json(
+      R"({"version": 1, "templates": {"u": "x"}, "refs": {"a/0": "x", "a/1": )" + value +
+          R"(, "a/2": ["{{u}}", 1, 2]}})",
+      kMemory);
+  EXPECT_EQ(found(*table, "a/0"), "x") << value;
+  EXPECT_EQ(found(*table, "a/2"), "x 1 2") << value;
+  EXPECT_EQ(table->problems().size(), 1u) << value;
+  EXPECT_EQ(table->problems().at(0).first, "a/1") << value;
+  try {
+    table->find("a/1");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::corrupt) << value;
+    EXPECT_THAT(error.what(), HasSubstr(table->problems().at(0).second)) << value;
+    return error.what();
+  }
+  return "";
+}
+
+// tests/conformance/damaged_references_test.py has the others.
+TEST(ReferenceJson, AMalformedValueCostsItsKey) {
+  EXPECT_THAT(malformed("true"), HasSubstr("malformed: 'true' is neither bytes nor"));
+  EXPECT_THAT(malformed(R"("base64:A")"), HasSubstr("'base64:A' is not valid base64"));
+  EXPECT_THAT(malformed(R"(["f", 1, 2, 3])"), HasSubstr("expected [file]"));
+  EXPECT_THAT(malformed(R"(["f", -1, 2])"), HasSubstr("'-1' is not a whole number from 0"));
+  EXPECT_THAT(malformed(R"(["f", 1, 0])"), HasSubstr("without bytes"));
+  EXPECT_THAT(malformed(R"(["", 1, 2])"), HasSubstr("empty"));
+  EXPECT_THAT(malformed(R"([null, 1, 2])"), HasSubstr("target="));
+  EXPECT_THAT(malformed(R"(["{{v}}", 1, 2])"), HasSubstr("'v' is neither a template"));
+  EXPECT_THAT(malformed(R"(["{{u|upper}}", 1, 2])"), HasSubstr("jinja2"));
+  EXPECT_THAT(malformed(R"("\ud800")"), HasSubstr("surrogates"));
+  EXPECT_THAT(malformed(R"(["\ud800", {"x": ["]"]}])"), HasSubstr("surrogates"));
+}
+
+TEST(ReferenceJson, AKeyThatUtf8CannotHoldIsAProblem) {
+  const auto table = parse_reference_json(R"({"a/0": "x", "b/\ud800": ["f", 1, 2]})", kMemory);
+  EXPECT_EQ(found(*table, "a/0"), "x");
+  EXPECT_EQ(table->problems().size(), 1u);
+}
+
+TEST(ReferenceJson, TextThatIsNotJsonIsRefused) {
+  for (const char* value : {"", "{]", "\"x", "[\"f\", 1", "true false", "\"x\" 5", "}"})
+    EXPECT_NE(refusal(std::string("{\"a/0\": ") + value + ", \"a/1\": true}"), "") << value;
 }
 
 TEST(ReferenceJson, IsToldByItsFirstCharacter) {

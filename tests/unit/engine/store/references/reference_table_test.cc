@@ -122,58 +122,5 @@ TEST(ReferenceTable, KeepsAMillionReferencesIn24BytesEach) {
   EXPECT_EQ(text_of(table->find("t2m/9999.99")), "s3://bucket/folder/999.nc 999999 100");
 }
 
-template <class Body>
-std::string refusal(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(ReferenceTable, AKeyThatNoReaderAsksForCostsItsArray) {
-  for (const char* key : {"a//0", "a/../0", "a/\xff"}) {
-    const auto table = table_of({{key, 0}, {"a/1", 0}, {"b/1", 0}});
-    EXPECT_EQ(table->unread_keys().size(), 1u) << key;
-    EXPECT_EQ(text_of(table->find("a/1")), text_of(table->find("b/1"))) << key;
-    EXPECT_THAT(refusal([&] { table->find("a/0"); }), HasSubstr("no reference has this key"))
-        << key;
-    EXPECT_FALSE(table->find("a/.zattrs")) << key;
-    EXPECT_FALSE(table->find("b/0")) << key;
-  }
-  for (const char* key : {"", "/a", "../a"}) EXPECT_FALSE(table_of({{key, 0}})->find("a/0")) << key;
-}
-
-TEST(ReferenceTable, AScalarsKeyOfVirtualizarrIsMissing) {
-  const auto table = table_of({{"crs/", 0}, {"a/1", 0}});
-  EXPECT_EQ(table->unread_keys(), std::vector<std::string>{"crs/"});
-  EXPECT_FALSE(table->find("crs/0"));
-}
-
-TEST(ReferenceTable, RefusesWhatCannotBe) {
-  EXPECT_THAT(refusal([] {
-                table_of({{"a/0.0", 0}, {"a/1.1", 0}, {"a/0.0", 1}});
-              }),
-              HasSubstr("a chunk of 'a' is given twice"));
-  EXPECT_THAT(refusal([] { table_of({{"a/x", 0}, {"a/x", 1}}); }), HasSubstr("given twice"));
-  EXPECT_THAT(refusal([] { table_of({{"a", UINT64_MAX}}); }), HasSubstr("past the end"));
-  EXPECT_THAT(refusal([] {
-                ReferenceTable::Builder builder(kMemory);
-                builder.add_range("a", "f", 0, 0);
-              }),
-              HasSubstr("without bytes"));
-  EXPECT_THAT(refusal([] {
-                table_of({{"a/0.0.0", 0}, {"a/4294967295.4294967295.4294967295", 0}});
-              }),
-              HasSubstr("too far apart"));
-  EXPECT_THAT(refusal([] {
-                ReferenceTable::Builder builder(2000);
-                for (int i = 0; i < 100; ++i)
-                  builder.add_range("a/" + std::to_string(i), "f", 0, 1);
-              }),
-              HasSubstr("--memory"));
-}
-
 }  // namespace reference_table_test
 }  // namespace batchfs
