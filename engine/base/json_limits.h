@@ -11,8 +11,8 @@
 
 namespace batchfs {
 
-/// What one pass over a text finds. Of a text that is not valid JSON it is an upper bound of what a
-/// parser sees before it finds the error.
+/// The result of one pass over a text. For invalid JSON it is an upper bound of what a parser sees
+/// before it finds the error.
 struct JsonShape {
   /// Values of each object and list, in the order in which they open.
   std::vector<std::uint32_t> sizes;

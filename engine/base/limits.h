@@ -10,8 +10,8 @@
 
 namespace batchfs {
 
-/// Of the path of a group or array, in bytes. Linux takes no longer path in a system call
-/// (PATH_MAX), S3 no key of more than 1024 bytes.
+/// Bytes of the path of a group or array. Linux takes no longer path in a system call (PATH_MAX),
+/// S3 no key of more than 1024 bytes.
 inline constexpr std::size_t kMaxNodePath = 4095;
 /// Levels of groups. Each level of a path costs a group of its own, so that depth multiplies
 /// memory. Real stores have fewer than ten.

@@ -15,7 +15,7 @@ namespace batchfs {
 
 namespace {
 
-/// Of each buffer. Larger ones come from the buffers' own pool, which all threads share.
+/// The limit for each buffer. Larger ones come from the buffers' own pool, which all threads share.
 constexpr std::size_t kKeptScratch = 256 << 10;
 constexpr std::uint64_t kMaxBound = UINT64_C(1) << 60;  // far above what fits anywhere
 
