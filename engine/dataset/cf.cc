@@ -14,8 +14,8 @@ namespace batchfs {
 
 namespace {
 
-/// An attribute's number. xarray reads v3 float fills as base64 of a little-endian double; a plain
-/// number, which it refuses, is taken as what it says.
+/// Returns an attribute's number. xarray reads v3 float fills as base64 of a little-endian double;
+/// a plain number, which it refuses, is taken literally.
 std::optional<double> attribute_number(const Json& value, const DataType& type) {
   if (value.is_number()) return value.get<double>();
   if (value.is_boolean()) return value.get<bool>() ? 1.0 : 0.0;
@@ -92,7 +92,7 @@ std::optional<std::int64_t> stored_count(const ArrayMetadata& array) {
   return count;
 }
 
-/// Of an array of complex numbers: what becomes missing.
+/// The values of an array of complex numbers that decode as missing.
 std::vector<std::complex<double>> masked_complex_numbers(const ArrayMetadata& array) {
   std::vector<std::complex<double>> masked;
   const auto add = [&masked](double real, double imaginary) {
@@ -152,7 +152,8 @@ DataType promote(const DataType& stored) {
   return stored;
 }
 
-/// Sets cf.time and what belongs to it from the `units` attribute. False when it is no time.
+/// Sets cf.time and the fields that belong to it from the `units` attribute. False when the units
+/// are not units of time.
 bool decode_time(const Json& attributes, CfDecoding& cf, Times times) {
   const std::string units = text_attribute(attributes, "units");
   if (units.empty()) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// What a user writes to select along a dimension.
+// A user's selection along a dimension.
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ struct SelectorPart {
   std::string with_wrap;                 // range: how to write it with `wrap`, for messages
 };
 
-/// What a user asked for along one dimension, not yet looked up.
+/// A selection along one dimension, not yet looked up.
 struct Selector {
   std::vector<SelectorPart> parts;  // none: the whole dimension
   bool is_list = false;             // keeps the dimension, also with one part

@@ -68,7 +68,7 @@ class Matcher {
           break;
       }
       if (!has_last || !has_next) return near(has_last ? last_one : next_one, wanted);
-      // As pandas: of two as far away the larger.
+      // Like pandas: of two equally distant labels the larger.
       return near(distance(last_one, wanted) < distance(next_one, wanted) ? last_one : next_one,
                   wanted);
     }
