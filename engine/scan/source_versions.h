@@ -33,7 +33,7 @@ struct SourceArray {
   std::uint64_t positions = 0;  // a hash of the elements that are read
 };
 
-/// What the batches of a view are made of: its variables, as far as its samples reach, and the
+/// The inputs of the view's batches: its variables, as far as its samples reach, and the
 /// coordinates of their dimensions. Each array once.
 std::vector<SourceArray> source_arrays(const View& view);
 

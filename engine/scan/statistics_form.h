@@ -52,7 +52,7 @@ struct StatisticsForm {
   static StatisticsForm parse(const JsonRef& json);
 };
 
-/// Of a run of leaves of one variable.
+/// The sums over a run of leaves of one variable.
 struct VariableSums {
   std::vector<MomentsNode> values, tendencies;
   std::vector<QuantileSketch> quantiles;  // by entry; empty: none
@@ -91,7 +91,7 @@ struct StatisticsPart {
 };
 StatisticsPart parse_statistics_part(std::string_view bytes, const std::string& where);
 
-/// What "normalize" reads, under "variables": an object of variables.
+/// The object that "normalize" reads, under "variables": an object of variables.
 Json statistics_json(const std::vector<VariableStatistics>& statistics, const Json& coordinates);
 
 }  // namespace batchfs
