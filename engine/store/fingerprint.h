@@ -19,7 +19,7 @@ class Fingerprint {
   std::string state_;  // 32 bytes; empty: of nothing
 };
 
-/// Of one text.
+/// Returns the fingerprint of one text.
 std::string fingerprint(std::string_view text);
 
 /// The first 64 bits, never 0: the version of an object, as Store::state() returns it. The same in

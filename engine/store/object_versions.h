@@ -28,7 +28,7 @@ class ObjectVersions {
     /// Called once, when there is no room; may be empty.
     std::function<void(const std::string&)> warn;
     std::shared_ptr<VersionTable> table;  // of a session; null: one of its own
-    std::string space;                    // tells users of one table apart
+    std::string space;                    // distinguishes users of one table
   };
   explicit ObjectVersions(Options options);
 
@@ -50,7 +50,7 @@ class ObjectVersions {
   /// Has it been read, whatever its version?
   bool contains(std::string_view key) const { return table_->find(key, space_).has_value(); }
 
-  /// As status.json shows them.
+  /// The counters in status.json.
   std::vector<Store::Counter> counters() const;
 
   /// The errors that every store reports in the same words. `where`: the object.
@@ -65,18 +65,18 @@ class ObjectVersions {
 };
 
 /// For Store::read_version_async(): a version that no object has. The object's origin is asked,
-/// past every cache: what was read before, perhaps of one, cannot be what was stored.
+/// past every cache: the bytes read before, perhaps from a cache, cannot be those that were stored.
 inline constexpr const char* kNoVersion = "\"batchfs-none\"";
 
-/// As Store::read_async(), with kNoVersion.
+/// Like Store::read_async(), with kNoVersion.
 void read_past_caches(Store& store, const std::string& key, const ByteRange& range, ReadDone done);
-/// Gives the bytes of a read alone.
+/// Passes on only the bytes of a read.
 ReadDone as_versioned(Store::VersionedDone done);
 
-/// Who looks at an object: the store itself, or a cache over it, which has versions of its own.
+/// The user of a version: the store itself, or a cache over it, which has versions of its own.
 enum class VersionOwner : char { store = 's', cache = 'c' };
 
-/// What a store is given of `config`.
+/// The options that a store takes from `config`.
 ObjectVersions::Options version_options(const StoreConfig& config,
                                         VersionOwner owner = VersionOwner::store);
 

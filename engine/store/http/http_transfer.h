@@ -19,9 +19,9 @@ class HttpTransfer {
  public:
   struct Settings {
     double timeout, connect_timeout;
-    /// What connecting took when it worked, in seconds; 0: not known yet. One that takes far longer
-    /// has lost its first packet in a full queue of the server, and TCP would try again only after
-    /// a second.
+    /// Duration of a typical successful connect, in seconds; 0: not known yet. A connect that takes
+    /// far longer has lost its first packet in a full queue of the server, and TCP would try again
+    /// only after a second.
     double usual_connect = 0;
     std::string ca_file, ca_path;  // empty: libcurl's own
   };
@@ -33,13 +33,13 @@ class HttpTransfer {
 
   HttpClient::RequestId id() const { return id_; }
 
-  /// Prepares `easy`, which this object then uses until it is given another. Throws
+  /// Prepares `easy`, which this object then uses until the next prepare(). Throws
   /// invalid_argument.
   void prepare(CURL* easy, const Settings& settings);
   CURL* easy() const { return easy_; }
 
-  /// Has it been given up because connecting took longer than usual? Then it is to be prepared
-  /// again, and will be more patient.
+  /// Was it abandoned because connecting took longer than usual? Then prepare it again; it will be
+  /// more patient.
   bool lost_patience(CURLcode code);
 
   /// Has it failed since this process has no descriptor for a connection? It may be sent again when
@@ -85,7 +85,7 @@ class HttpTransfer {
   CURL* easy_ = nullptr;
   std::unique_ptr<curl_slist, CurlSlistFree> headers_;
   char message_[CURL_ERROR_SIZE] = {};
-  int socket_error_ = 0;  // why there is no socket for a connection
+  int socket_error_ = 0;  // why a connection has no socket
   int redirects_ = 0;
   double patience_ = 1;  // factor on the connection timeout
   bool hurried_ = false;
@@ -95,7 +95,7 @@ class HttpTransfer {
   bool body_begun_ = false;
   std::uint64_t skip_ = 0;  // bytes of the body to skip
   std::uint64_t keep_ = 0;  // at most
-  bool cut_ = false;        // what comes after `keep_` is not wanted; else it is an error
+  bool cut_ = false;        // bytes beyond `keep_` are not wanted; else they are an error
   bool slides_ = false;     // of an object of unknown length, the end is kept
   bool enough_ = false;     // ended by us, with all that was wanted
   std::optional<Error> refused_;
