@@ -33,8 +33,8 @@ class RecordedRun {
   /// Sets where the progress begins and ends, in the caller's measure.
   void expect(std::int64_t done, std::int64_t all);
 
-  /// As run_regions(). Units noted by note_done() are recorded every `save_every`, and at the end,
-  /// also after an error. False: it was cancelled. May be called again, for a second pass.
+  /// Like run_regions(). Units noted by note_done() are recorded every `save_every`, and at the
+  /// end, also after an error. False: it was cancelled. May be called again, for a second pass.
   bool run(const RegionLimits& limits, const std::function<std::shared_ptr<RegionWork>()>& next);
 
   /// For RegionWork::done: `amount` in the measure of the progress. Thread-safe.
@@ -50,13 +50,13 @@ class RecordedRun {
   void start_saving();
   void save();
 
-  RunRecord& record_;  // its thread-safety: nothing is noted while saving_ is under way
+  RunRecord& record_;  // its thread-safety: nothing is noted during saving_
   const Hooks hooks_;
   const std::chrono::milliseconds save_every_;
   std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
   std::int64_t all_ = 0;
   bool cancelled_ = false, save_failed_ = false;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   std::vector<std::int64_t> finished_;
   std::int64_t done_ = 0;
   /// Last: it uses the members above. Bringing objects to the disk may take many seconds, in which

@@ -42,7 +42,7 @@ struct ArrayMetadata {
   std::vector<CodecSpec> codecs;
   ChunkKeyEncoding key_encoding;
   std::vector<std::optional<std::string>> dimension_names;  // v3 only; empty when absent
-  /// As the group's metadata says (OME-Zarr); empty where it says nothing.
+  /// From the group's metadata (OME-Zarr); empty where that has none.
   std::vector<ArrayAxis> axes;
   Json attributes = Json::object();
   Json document;  // as stored (v2: .zarray)

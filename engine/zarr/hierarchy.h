@@ -26,22 +26,22 @@ struct Hierarchy {
   bool consolidated = false;                    // read from consolidated metadata
   std::map<std::string, Group> groups;          // by path
   std::map<std::string, ArrayMetadata> arrays;  // by path
-  /// Of a server that cannot list, without consolidated metadata: there may be more nodes, which
-  /// find_nodes() finds by their paths.
+  /// False for a server that cannot list, without consolidated metadata: there may be more nodes,
+  /// which find_nodes() finds by their paths.
   bool complete = true;
   OmeMetadata ome;
   /// Metadata that could not be used: key and reason. Shown by inspect, logged by the mount.
   std::vector<std::pair<std::string, std::string>> problems;
-  /// Attributes that are not read as they are stored: key of the document and what it was read as.
-  /// Shown by inspect, logged by the mount.
+  /// Attributes that are not read as they are stored: key of the document and their reading. Shown
+  /// by inspect, logged by the mount.
   std::vector<std::pair<std::string, std::string>> notes;
   /// Names this snapshot of the store: its own id of it, else a digest of all metadata read.
   std::string snapshot_id;
-  /// What a store with a history says of this version.
+  /// This version in the history of a store that has one.
   std::optional<Store::Revision> revision;
   /// Bytes of memory that all this takes, estimated.
   std::uint64_t memory = 0;
-  /// What the reader was given for it and for what is read by it: --memory.
+  /// The reader's memory limit for it and for data read through it: --memory.
   std::uint64_t memory_limit = default_memory_budget();
 
   /// Why there is nothing at `path`, when there is something that could not be used; else empty.

@@ -16,7 +16,7 @@ class SampleValues {
   /// does not become the array's.
   SampleValues(const Placement& placement, const PredictedValues& values, std::size_t samples);
 
-  /// What undoes the normalization of one sample; empty where nothing does.
+  /// Numbers that undo the normalization of one sample; empty where it is not undone.
   struct Numbers {
     std::vector<double> multiply, add;
   };
