@@ -54,7 +54,7 @@ class Array {
   /// "t2m/3.0.0": array path and chunk index, as logs and errors name a chunk.
   std::string chunk_name(const Dims& chunk) const;
 
-  /// Fetches what is needed to decode `part` (a box in chunk coordinates) of a chunk. `done` is
+  /// Fetches the bytes needed to decode `part` (a box in chunk coordinates) of a chunk. `done` is
   /// called once, from any thread, possibly before this returns. For a sharded array this may be
   /// two reads.
   void fetch(const Dims& chunk, const Box& part, FetchDone done) const;
@@ -67,7 +67,7 @@ class Array {
   /// where it cannot be read in pieces.
   void fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have,
                     FetchDone done) const;
-  /// Can `part` be decoded from what was fetched?
+  /// Can `part` be decoded from the fetched bytes?
   bool holds(const EncodedChunk& encoded, const Box& part) const;
 
   /// Throws stale unless the array is still in its store with the metadata that it was opened with.

@@ -1,6 +1,6 @@
 #pragma once
-// Compressed chunks of which only pieces are fetched: what is missing for a run of elements,
-// fetching that from a remote store, and the stored form with the pieces in their places.
+// Compressed chunks that are fetched in pieces: the missing pieces for a run of elements, fetching
+// these from a remote store, and the stored form with the pieces in their places.
 
 #include <functional>
 #include <optional>

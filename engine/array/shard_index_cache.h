@@ -43,7 +43,7 @@ class ShardIndexCache {
 
   const std::uint64_t most_bytes_;
   const Clock::duration absence_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   Indexes order_;     // most recently used first
   std::unordered_map<std::string, Indexes::iterator> by_key_;
   std::uint64_t bytes_ = 0;

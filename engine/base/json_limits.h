@@ -16,7 +16,7 @@ namespace batchfs {
 struct JsonShape {
   /// Values of each object and list, in the order in which they open.
   std::vector<std::uint32_t> sizes;
-  std::uint64_t memory = 0;  // bytes: the parsed document and what parsing takes meanwhile
+  std::uint64_t memory = 0;  // bytes: the parsed document and the parser's own memory
 };
 
 /// Throws invalid_argument for a text that exceeds a limit of engine/base/limits.h, no_memory for

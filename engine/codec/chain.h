@@ -9,8 +9,8 @@
 
 namespace batchfs {
 
-/// Immutable and thread-safe. Decoding uses scratch memory for what lies between two codecs:
-/// callers reserve scratch_bytes() for it.
+/// Immutable and thread-safe. Decoding uses scratch memory for the data between two codecs: callers
+/// reserve scratch_bytes() for it.
 class CodecChain {
  public:
   /// `specs` in encode order. Throws not_supported naming the codec.

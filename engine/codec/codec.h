@@ -77,8 +77,8 @@ class Codec {
   virtual std::uint64_t scratch_bytes(std::uint64_t /*decoded*/) const { return 0; }
 };
 
-/// Builds a codec for `layout` and changes `layout` to what the next codec (towards the stored
-/// bytes) sees. Throws not_supported by name, invalid_argument for a bad configuration.
+/// Builds a codec for `layout` and changes `layout` to the input of the next codec (towards the
+/// stored bytes). Throws not_supported by name, invalid_argument for a bad configuration.
 using CodecFactory = std::unique_ptr<Codec> (*)(const JsonRef& configuration, ChunkLayout& layout);
 
 /// nullptr when there is no codec of that name.

@@ -49,7 +49,7 @@ std::optional<std::int64_t> attribute_count(const Json& value) {
 }
 
 /// xarray takes the fill value of v2 metadata as the one that marks missing values. In an OME-Zarr
-/// image it is the value of chunks that were not written, and 0 is as good as any other.
+/// image it is the value of unwritten chunks, and 0 is a valid value.
 bool fill_value_is_missing(const ArrayMetadata& array) {
   return array.zarr_format == 2 && !array.fill_value_json.is_null() && array.axes.empty();
 }
@@ -216,7 +216,7 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters, Times 
   const Json& attributes = array.attributes;
   DataType& stored = cf.stored;
 
-  // Times that are stored as such are passed on, whatever the attributes say.
+  // Times that are stored as such are passed on, regardless of the attributes.
   if (stored.kind == Kind::datetime || stored.kind == Kind::timedelta) return cf;
   if (stored.kind == Kind::bytes && stored.itemsize == 1 && array.shape.size() > 0 &&
       joins_characters) {

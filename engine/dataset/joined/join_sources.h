@@ -1,6 +1,6 @@
 #pragma once
-// Datasets of several stores or groups as one: the first gives the dimensions, and variables of the
-// others lie along them by their labels.
+// Datasets of several stores or groups as one: the first defines the dimensions, and variables of
+// the others lie along them by their labels.
 
 #include <memory>
 #include <set>
