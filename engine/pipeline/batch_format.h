@@ -29,7 +29,7 @@ struct BatchLayout {
   std::vector<File> files;
   std::vector<Place> tensors;  // one per tensor of the view: C order, native byte order
   /// Called once with the files when every tensor is in place (npz checksums, pictures); may be
-  /// empty. The layout is the same for every epoch; what the batch holds is not.
+  /// empty. The layout is the same for every epoch; the contents of the batch are not.
   std::function<void(std::vector<MemoryFile>& files, std::int64_t epoch)> finish;
 };
 

@@ -54,7 +54,7 @@ class SourceVersions {
   /// {"t2m": "0123456789abcdef"}, the same in every process for the same versions.
   const Json& digests() const { return digests_; }
   /// Call it when everything was read. Throws stale, naming the arrays, when an object that was
-  /// missing has appeared, or one that there was no memory to remember is another. Blocks.
+  /// missing has appeared, or when one that did not fit in memory has changed. Blocks.
   void confirm() const;
   /// Where other processes read: asks for all versions again. Throws stale as confirm().
   void confirm_all() const;

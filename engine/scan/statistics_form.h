@@ -83,8 +83,8 @@ class StatisticsMerge {
   std::vector<Trees> trees_;
 };
 
-/// Reads what statistics_part() wrote. Throws corrupt for anything else; memory is bounded by the
-/// size of `bytes`.
+/// Reads the result of statistics_part(). Throws corrupt for anything else; memory is bounded by
+/// the size of `bytes`.
 struct StatisticsPart {
   StatisticsForm form;
   StatisticsSums sums;

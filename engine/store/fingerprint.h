@@ -12,7 +12,7 @@ class Fingerprint {
  public:
   /// Texts have borders: "ab", "c" and "a", "bc" have different fingerprints.
   void add(std::string_view text);
-  /// 32 hexadecimal digits. Of nothing: zeros.
+  /// 32 hexadecimal digits; zeros for nothing.
   std::string text() const;
 
  private:

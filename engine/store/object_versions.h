@@ -25,7 +25,7 @@ class ObjectVersions {
  public:
   struct Options {
     std::uint64_t memory = 96 << 20;  // bytes of the table, at most
-    /// Called once, when there is no room; may be empty.
+    /// Called once, when the table is full; may be empty.
     std::function<void(const std::string&)> warn;
     std::shared_ptr<VersionTable> table;  // of a session; null: one of its own
     std::string space;                    // distinguishes users of one table
@@ -34,7 +34,7 @@ class ObjectVersions {
 
   /// The version of an object whose store reports none. Only that the object exists is remembered.
   static constexpr std::uint64_t kUnknown = VersionTable::kUnknown;
-  /// A hash of what the store reports as the version; kUnknown when that is empty.
+  /// A hash of the version that the store reports; kUnknown when that is empty.
   std::uint64_t digest(std::string_view version) const {
     return version.empty() ? kUnknown : table_->digest(version);
   }

@@ -193,9 +193,9 @@ struct StoreConfig {
   std::shared_ptr<AddressQueries> queries;  // of web addresses that a store refers to
 };
 
-/// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip
-/// archive, an Icechunk repository, or a kerchunk reference set (its .json file);
-/// `icechunk+URL` and `reference::URL` insist on these. Throws not_found when nothing is there,
+/// Opens a place as users type it: a path, file://, http(s)://, s3://, gs:// or az://, also of a
+/// zip archive, an Icechunk repository, or a kerchunk reference set (its .json file);
+/// `icechunk+URL` and `reference::URL` insist on these. Throws not_found when nothing exists there,
 /// access_denied, invalid_argument, not_supported.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
 

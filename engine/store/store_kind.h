@@ -37,7 +37,7 @@ std::optional<StoreKind> kind_of_directory(const std::vector<std::string>& names
 /// Kind by the ending of a URL, for servers that have nothing at the keys below it.
 std::optional<StoreKind> kind_of_name(std::string_view url);
 
-/// not_supported: what the place holds, and what to do.
+/// not_supported: the kind of the place's contents, and what to do.
 Error unread_kind(StoreKind kind, std::string where);
 /// Throws unread_kind() for a regular file of a known kind.
 void refuse_other_file(const std::string& path);

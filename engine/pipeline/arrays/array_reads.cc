@@ -21,7 +21,7 @@ WaiterId ArrayReads::add_waiter(BatchDone done, const std::shared_ptr<Assembly>&
   return id;
 }
 
-/// Gives the assembly to the scheduler, and its end to the waiter. `batch`: what the waiter gets;
+/// Passes the assembly to the scheduler, and its end to the waiter. `batch`: the waiter's result;
 /// `ended`: called last, also when the wait has ended before.
 void ArrayReads::submit(WaiterId id, const std::shared_ptr<Assembly>& assembly,
                         std::shared_ptr<Batch> batch, Purpose purpose,

@@ -69,7 +69,7 @@ class ArrayReads {
                     std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides,
                     std::shared_ptr<void> memory, ReadDone done, Purpose purpose = Purpose::reader);
   /// The same, and returns when nothing is written to `out` any more, which may be after its
-  /// deadline. Throws what went wrong. Not for workers of the engine.
+  /// deadline. Throws the error of the read. Not for workers of the engine.
   void read_box(const std::shared_ptr<const Array>& array, const Box& box,
                 std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides);
 

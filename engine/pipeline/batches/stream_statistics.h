@@ -38,7 +38,7 @@ class StreamStatistics {
     std::int64_t epoch = 0, batch = 0;  // delivered last; of the rank
     std::int64_t epoch_batches = 0;     // how many the rank has in an epoch
     std::uint64_t batches = 0, bytes = 0, failures = 0;
-    LatencyHistogram waits;  // one for each batch, also when it was there already
+    LatencyHistogram waits;  // one for each batch, also when it was ready already
     double batches_per_second = 0;
     double bytes_per_second = 0;
     double wait_share = 0;   // seconds waited per second

@@ -96,7 +96,7 @@ class ChunkCache {
   void insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
                      std::shared_ptr<const KeptChunk> chunk);
 
-  /// How many uses of the chunk are known to come while it could still be here. Those that have
+  /// Returns the number of known uses of the chunk while it could still be cached. Those that have
   /// begun are not counted.
   std::size_t uses(const ChunkKey& key) const;
   /// When the soonest of them comes.
@@ -178,7 +178,7 @@ class ChunkCache {
     std::shared_ptr<const KeptChunk> stored;  // instead of a decoded chunk
     std::uint64_t bytes = 0;                  // 0 for weak entries
     std::uint64_t rank = 0;                   // its place in by_rank_
-    Clock::time_point since = {};             // of what does not exist
+    Clock::time_point since = {};             // when the object was found missing
   };
   bool is_outdated(const CachedChunk& cached) const {
     return cached.chunk.object_missing && Clock::now() - cached.since >= absence_;

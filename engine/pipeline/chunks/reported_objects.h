@@ -1,5 +1,5 @@
 #pragma once
-// Objects of the store of which the log says already that they changed.
+// Objects of the store whose change the log has already reported.
 //
 // Every batch that needs such an object fails, and so does every further try: without this, the log
 // would hold nothing else.

@@ -1,5 +1,5 @@
 #pragma once
-// Writes what has been read into the cache, on a thread of its own.
+// Writes bytes that were read into the cache, on a thread of its own.
 
 #include <condition_variable>
 #include <cstdint>
@@ -23,7 +23,7 @@ class CacheWriter {
     std::function<void(const std::string&)> warn;
   };
   CacheWriter(CacheFiles& files, Options options);
-  /// Writes what waits.
+  /// Writes the pending entries.
   ~CacheWriter();
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;

@@ -1,27 +1,27 @@
 #pragma once
-// A store that keeps what it reads from another one on the local disk, as stored (compressed), for
-// later mounts and for other processes.
+// A store that keeps its reads of another one on the local disk, as stored (compressed), for later
+// mounts and for other processes.
 //
 // The unit kept is a read: an object, or the requested range of it, with the object's version (its
 // ETag, or the server's substitute). The rules:
 //
-//- The first time that an object is wanted after the store was opened, the server is asked
-//  whether it still has the version that is kept: one short round trip, in which unchanged bytes
-//  do not travel. After that, all kept bytes of that version are taken without asking: a mount
-//  shows the store as it found it. An object that turns out to have changed in between is
-//  Error{stale}.
-//- An object deleted on the server while it is kept here is still served from here: its version
-//  is the one that the mount began with. When it must be fetched again, it is Error{stale}.
-//- With `trust`, chunks are taken without asking at all; metadata is still asked about.
-//- Bytes that cannot be decoded, though their checksum fits, arrived damaged: they are fetched
-//  again (kNoVersion), and the answer replaces them.
-//- That an object is missing is never kept: an object that appears later must be seen, and asking
-//  costs the same round trip.
-//- Objects of servers that report no version are not kept.
+// - The first time that an object is wanted after the store was opened, the server is asked
+//   whether it still has the version that is kept: one short round trip, in which unchanged bytes
+//   do not travel. After that, all kept bytes of that version are taken without asking: a mount
+//   shows the store as it found it. An object that turns out to have changed in between is
+//   Error{stale}.
+// - An object deleted on the server while it is kept here is still served from here: its version
+//   is the one that the mount began with. When it must be fetched again, it is Error{stale}.
+// - With `trust`, chunks are taken without asking at all; metadata is still asked about.
+// - Bytes that cannot be decoded, though their checksum fits, arrived damaged: they are fetched
+//   again (kNoVersion), and the answer replaces them.
+// - That an object is missing is never kept: an object that appears later must be seen, and asking
+//   costs the same round trip.
+// - Objects of servers that report no version are not kept.
 //
-// Reading never waits for the disk's writing: a thread writes what has been read, and drops bytes
-// that it cannot keep up with. When the disk is full or fails, one line is logged and the store
-// continues without keeping more.
+// Reading never waits for the disk's writing: a thread writes the bytes, and drops those that it
+// cannot keep up with. When the disk is full or fails, one line is logged and the store continues
+// without keeping more.
 
 #include <functional>
 #include <memory>

@@ -292,7 +292,7 @@ class ObjectRequests::Impl {
     return Error(error.code(), error.why(), run.job.where);
   }
 
-  /// Takes the attempt off the run and decides what follows; true when `finding` is the run's end.
+  /// Takes the attempt off the run and decides the next step; true when `finding` is the run's end.
   bool settle(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
               AnswerFinding& finding) {
     Verdict& verdict = finding.verdict;

@@ -1,6 +1,6 @@
 #pragma once
-// One request on its way through libcurl: its easy handle, what has come of the answer, redirects,
-// and what a failure means. Used by HttpClient's loop only, on its thread.
+// One request on its way through libcurl: its easy handle, the answer so far, redirects, and the
+// meaning of failures. Used by HttpClient's loop only, on its thread.
 
 #include <cerrno>
 #include <memory>

@@ -17,7 +17,7 @@ class NetworkSpeed {
     latency_ += (latency - latency_) / answers_;
     const std::int64_t window = now - window_start_;
     if (window < kRateWindow) return;
-    // The best of late: what comes while little is asked for says nothing about the network.
+    // The recent maximum: the rate under little demand does not show the network's speed.
     if (window_start_ != 0)
       rate_ = std::max(rate_ * kRateFades, static_cast<double>(bytes - window_bytes_) /
                                                static_cast<double>(window) * 1e9);

@@ -42,7 +42,7 @@ class Manifest {
   std::optional<ChunkPlace> find(const NodeId& array, std::span<const std::uint32_t> chunk) const;
 
   /// Calls `take` with each chunk of the array whose first indices are `begin`, ascending. Throws
-  /// corrupt where the manifest gives the array another number of dimensions than `rank`.
+  /// corrupt where the manifest's number of dimensions of the array is not `rank`.
   void list(const NodeId& array, std::size_t rank, std::span<const std::uint32_t> begin,
             const std::function<void(const std::vector<std::uint32_t>& chunk)>& take) const;
 

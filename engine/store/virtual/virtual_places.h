@@ -66,8 +66,8 @@ class VirtualPlaces {
   void read_async(const VirtualFile& file, ByteRange range, ReadDone done,
                   bool past_caches = false);
 
-  /// Store::state() of a file. Of a remote one it is asked for once: then another version of it is
-  /// stale. Blocks. Throws as find().
+  /// Store::state() of a file. For a remote file it is requested once: then another version of it
+  /// is stale. Blocks. Throws as find().
   std::optional<std::uint64_t> state(std::string_view location);
   /// Does check() compare?
   bool checks() const { return checks_; }

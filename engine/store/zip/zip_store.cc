@@ -35,8 +35,8 @@ constexpr std::uint64_t kMaxInflated = std::uint64_t{4} << 30;
 /// or two.
 constexpr std::uint64_t kDeflateSlack = 4096;
 
-/// A local header's extra field is longer than the directory's by what Info-ZIP adds, and by this
-/// at most in practice; else a second read gets the rest.
+/// A local header's extra field is longer than the directory's by Info-ZIP's additions, and by this
+/// at most in practice; else a second read fetches the rest.
 constexpr std::uint64_t kExtraSlack = 64;
 /// Bytes between a member's beginning and the wanted part that are read along to save a second
 /// read.

@@ -66,7 +66,7 @@ class CacheDispatch {
   static constexpr std::int64_t kMinPatience = 1'000'000'000, kMaxPatience = 10'000'000'000;
 
  private:
-  /// Three times what nearly all answers take, within bounds.
+  /// Three times the time of nearly all answers, within bounds.
   std::int64_t patience() const;
 
   const std::shared_ptr<SharedCaches> caches_;
