@@ -78,7 +78,7 @@ void parse_every(const JsonRef& json, WindowSpec& spec) {
   spec.origin = origin->string();
 }
 
-/// `pad_value`: what the dimensions say of it, once.
+/// `pad_value`: the value in the dimensions, once.
 std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>& pad_value) {
   std::vector<WindowSpec> window;
   for (const auto& [dim, value] : json.members()) {

@@ -1,7 +1,7 @@
 #pragma once
 // Compressors of chunks that are written, the counterpart of the decoders in engine/codec.
 //
-// The same bytes and the same compressor give the same result on every machine with the same
+// The same bytes and the same compressor produce the same result on every machine with the same
 // libraries: nothing here depends on threads or time.
 
 #include <cstdint>

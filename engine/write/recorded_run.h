@@ -21,8 +21,8 @@ class RecordedRun {
   struct Hooks {
     std::function<void(std::int64_t done, std::int64_t all)> progress;
     std::function<bool()> cancelled;  // asked several times a second
-    /// Makes durable what a recorded unit needs besides the output's own objects. Called by another
-    /// thread, one call at a time.
+    /// Makes the other dependencies of a recorded unit durable, besides the output's own objects.
+    /// Called by another thread, one call at a time.
     std::function<void()> before_save;
   };
 
@@ -39,8 +39,8 @@ class RecordedRun {
 
   /// For RegionWork::done: `amount` in the measure of the progress. Thread-safe.
   void note_done(std::int64_t unit, std::int64_t amount);
-  /// For a long RegionWork::begin, which runs on the thread that calls run(): reports what is due,
-  /// and begins to record it. Throws interrupted once the run is cancelled.
+  /// For a long RegionWork::begin, which runs on the thread that calls run(): reports progress that
+  /// is due, and begins to record it. Throws interrupted once the run is cancelled.
   void keep_up();
 
  private:

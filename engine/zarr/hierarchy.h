@@ -54,12 +54,12 @@ struct Hierarchy {
 
 /// Reads the metadata of a store: v3 zarr.json (with inline consolidated metadata when it has it),
 /// else v2 .zmetadata, else .zgroup/.zarray found by listing; where the store cannot list, the root
-/// and what its metadata names (see find_nodes()). The store's root may itself be an
+/// and the nodes that its metadata names (see find_nodes()). The store's root may itself be an
 /// array (path ""). A v2 array or group inside a directory that has no .zgroup makes implicit
 /// groups. Throws not_found when the place holds no Zarr store; not_supported for pre-final v3
 /// layouts; no_memory when reading it takes more than `memory` bytes. Limits: engine/base/limits.h.
-/// A node beyond one is a problem of that node. Where an Icechunk repository is, which is
-/// not_supported here, `signs` get what was read of it, unless they are null.
+/// A node beyond one is a problem of that node. For an Icechunk repository, which is not_supported
+/// here, `signs` receive its reads, unless they are null.
 Hierarchy open_hierarchy(Store& store, std::uint64_t memory = default_memory_budget(),
                          RepositorySigns* signs = nullptr);
 

@@ -1,8 +1,8 @@
 #pragma once
 // Sources of the bearer token for Google Cloud Storage, in this order:
-//  GOOGLE_OAUTH_ACCESS_TOKEN or CLOUDSDK_AUTH_ACCESS_TOKEN; the file that
-//  GOOGLE_APPLICATION_CREDENTIALS or batchfs's settings name; the file of `gcloud auth
-//  application-default login`; the metadata server.
+//   GOOGLE_OAUTH_ACCESS_TOKEN or CLOUDSDK_AUTH_ACCESS_TOKEN; the file that
+//   GOOGLE_APPLICATION_CREDENTIALS or batchfs's settings name; the file of `gcloud auth
+//   application-default login`; the metadata server.
 // A file is a service account's key (a signed assertion is exchanged for a token) or an authorized
 // user's refresh token. Without any, requests are sent without a token.
 

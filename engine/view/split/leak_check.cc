@@ -143,7 +143,7 @@ class Coverage {
   std::size_t stride(std::size_t axis) const { return strides_[axis]; }
 
   /// Along `own_axis` without the gap, along the others with it; `with_gap` false: without it
-  /// everywhere. Of each piece, in an array with one more along each axis.
+  /// everywhere. For each piece, in an array with one more along each axis.
   std::vector<bool> of(const PartFootprints& part, std::size_t own_axis, bool with_gap) const {
     std::vector<std::int32_t> change(size());
     std::vector<std::size_t> starts(axes_.size());

@@ -54,8 +54,8 @@ class AxisWindows {
   const std::vector<std::int64_t>& objects_of(std::int64_t start) const;
 
   bool is_weighted() const { return !weights_.empty(); }
-  /// One for each position of a window's values; null where they are 1. Of windows that are trimmed
-  /// without being a grid: the square of the distance from the middle.
+  /// One for each position of a window's values; null where they are 1. For windows that are
+  /// trimmed without being a grid: the square of the distance from the middle.
   const double* weights(std::int64_t start) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// A sample's values in an object, taken out of what a caller passed.
+// A sample's values in an object, cut from a caller's array.
 
 #include <cstdint>
 
