@@ -81,7 +81,7 @@ Engine::~Engine() { stop(); }
 bool Engine::stop(double seconds) {
   table_.stop();
   ticker_.stop();
-  scheduler_.interrupt();  // everything under way ends as interrupted
+  scheduler_.interrupt();  // everything in progress ends as interrupted
   // At once: reads in progress may take long to notice.
   queue_.stop();
   waiters_.stop();

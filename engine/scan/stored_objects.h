@@ -30,7 +30,7 @@ bool is_inside(const ChunkGrid& grid, const Dims& chunk);
 using TakeObject = std::function<bool(const Dims& chunk, const std::string& key)>;
 using TakeNote = std::function<void(const std::string& key, const std::string& why)>;
 
-/// Lists what lies below an array: `take` gets the chunks inside `grid`, `note` the rest but the
+/// Lists the objects below an array: `take` gets the chunks inside `grid`, `note` the rest but the
 /// array's metadata. `grid` is that of the stored objects. Throws what Store::list() throws.
 void list_objects(Store& store, const ArrayMetadata& metadata, const ChunkGrid& grid,
                   const TakeObject& take, const TakeNote& note);

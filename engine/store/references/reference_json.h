@@ -15,8 +15,8 @@ namespace batchfs::references {
 /// Could these first bytes of a file begin a reference set?
 bool may_be_reference_json(std::string_view head);
 
-/// Throws invalid_argument for what is no set, naming the key; not_supported for a list of sets
-/// (kerchunk's scan_grib), newer versions, and templates that need more of jinja2; no_memory.
+/// Throws invalid_argument for text that is not a set, naming the key; not_supported for a list of
+/// sets (kerchunk's scan_grib), newer versions, and templates that need more of jinja2; no_memory.
 std::shared_ptr<const ReferenceTable> parse_reference_json(std::string_view text,
                                                            std::uint64_t memory);
 

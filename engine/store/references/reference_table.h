@@ -1,10 +1,10 @@
 #pragma once
-// What the keys of a reference set stand for.
+// The targets of the keys of a reference set.
 //
 // A chunk's key is a path that ends in numbers ("t2m/0.0.1", "t2m/c/0/0/1"). Chunks of one path are
 // kept together, sorted: each takes its position in the box of all of them (4 bytes, 8 in a box of
-// 2^32 chunks or more) and 16 bytes, so at most 24. Names of files are kept once each. What is
-// given in the set itself lies in one run of bytes.
+// 2^32 chunks or more) and 16 bytes, so at most 24. Names of files are kept once each. Inline
+// contents of the set lie in one run of bytes.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace batchfs::references {
 
-/// What a key stands for. Views what found it.
+/// The target of a key. Views the table that found it.
 struct Target {
   enum class Kind : std::uint8_t { within, range, whole } kind = Kind::within;
   std::span<const std::byte> bytes;      // within the set
@@ -46,7 +46,7 @@ class ReferenceTable {
   std::optional<Target> find(std::string_view key) const;
   /// Keys that no reader asks for, as "a//0": at most kMaxUnreadKeys of them.
   const std::vector<std::string>& unread_keys() const { return unread_keys_; }
-  /// As Store::list(). Throws no_memory; `where` is the place.
+  /// Like Store::list(). Throws no_memory; `where` is the place.
   std::vector<Store::Entry> list(std::string_view prefix, const std::string& where) const;
 
   std::uint64_t references() const { return references_; }
@@ -118,11 +118,11 @@ class ReferenceTable {
   std::map<std::string, std::string, std::less<>> damaged_;  // one of them, by path of the array
 };
 
-/// Of one thread.
+/// Not thread-safe.
 class ReferenceTable::Builder {
  public:
   /// Every member throws no_memory when more than `memory` bytes are needed, finish()
-  /// invalid_argument for keys that were added twice. What cannot be a key is an unread key.
+  /// invalid_argument for keys that were added twice. Text that cannot be a key is an unread key.
   explicit Builder(std::uint64_t memory);
   ~Builder();
 
