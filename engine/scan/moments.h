@@ -15,7 +15,7 @@ struct Moments {
   double min = std::numeric_limits<double>::infinity(),
          max = -std::numeric_limits<double>::infinity();
 
-  /// Of the population: divided by the count. NaN without numbers.
+  /// The standard deviation of the population: divided by the count. NaN without numbers.
   double std() const;
 };
 

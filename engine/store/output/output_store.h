@@ -26,7 +26,7 @@ class OutputStore {
  public:
   virtual ~OutputStore() = default;
 
-  /// As users typed it, without secrets.
+  /// The URL as users typed it, without secrets.
   virtual std::string url() const = 0;
 
   /// Writes an object: readers see all of it or nothing, also when this process is killed. Replaces

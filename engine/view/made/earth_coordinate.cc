@@ -113,7 +113,7 @@ const Variable* find_earth_variable(const Dataset& dataset, EarthAxis axis) {
   const Variable* best = nullptr;
   int rank = 0;
   for (const Variable& variable : dataset.variables()) {
-    // Of equals, prefers the coordinate of a dimension.
+    // Among equals, prefers the coordinate of a dimension.
     const int own = rank_of(variable, axis) * 2 +
                     (variable.dims.size() == 1 && variable.dims[0] == variable.name ? 1 : 0);
     if (own <= std::max(rank, 1)) continue;
