@@ -18,7 +18,7 @@ inline constexpr bool kPoolsBuffers = true;
 /// takes beside its memory budget; pooled bytes beyond it are part of the budget.
 inline constexpr std::size_t kMinPooled = 16 << 20;
 
-/// The memory that a Buffer of so many bytes takes, once all of them are written.
+/// The memory that a Buffer of this many bytes takes, once all of them are written.
 std::size_t buffer_memory(std::size_t size);
 
 /// Sets how many bytes the whole process keeps: for programs, not for libraries. All chunks in

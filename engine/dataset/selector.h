@@ -18,7 +18,7 @@ struct SelectorPart {
   std::optional<std::string> tolerance;  // nearest: how far away the label may be, included
   std::optional<std::string> from, to;   // range; open ends are nullopt
   bool wrap = false;                     // range: continues at the beginning of a cyclic coordinate
-  std::int64_t step = 1;                 // range: every so many positions of it, from the first
+  std::int64_t step = 1;                 // range: takes every `step`-th position, from the first
   CalendarTest fields;                   // range: only times that pass
   std::string with_wrap;                 // range: how to write it with `wrap`, for messages
 };

@@ -11,7 +11,7 @@ namespace batchfs {
 
 namespace {
 
-/// A reader that waits for memory fails when none was released for so long, or for half of its
+/// A reader that waits for memory fails when none was released for this long, or for half of its
 /// deadline.
 constexpr std::uint64_t kMaxPatience = 30'000'000'000;  // nanoseconds
 

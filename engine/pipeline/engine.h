@@ -6,7 +6,7 @@
 //
 // A reader opens batches of a view in some order; its way through the view is a stream. A batch is
 // cut from chunks: pieces of the store's arrays that are fetched and decoded as a whole or in part.
-// The engine makes a batch once for all of its readers, brings a chunk once for all batches that
+// The engine makes a batch once for all of its readers, fetches a chunk once for all batches that
 // need it soon, and makes the next batches of a stream before its reader asks. Nothing here blocks
 // its caller: results come by callback, from a worker or at once.
 //

@@ -20,7 +20,7 @@ constexpr std::int64_t kMaxJoined = 256;
 /// the chunks that readers wait for are decoded: they are decoded once for all batches that have
 /// begun. The first batch must not wait for all of them.
 constexpr std::int64_t kAtOnce = 8;
-/// One in so many announcements finds the horizon anew, which moves slowly and costs time.
+/// One in this many announcements finds the horizon anew, which moves slowly and costs time.
 constexpr std::uint64_t kHorizonEvery = 8;
 
 bool is_local(const View& view) {

@@ -24,7 +24,7 @@ class QuantileSketch {
   };
 
   QuantileSketch() = default;
-  /// At most so many buckets, 1 to kMaxBuckets.
+  /// At most this many buckets, 1 to kMaxBuckets.
   explicit QuantileSketch(std::size_t max_buckets) : max_buckets_(max_buckets) {}
   /// From the values of the accessors below. Throws corrupt for impossible buckets.
   QuantileSketch(std::size_t max_buckets, int shift, std::vector<Bucket> buckets);

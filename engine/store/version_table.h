@@ -46,8 +46,8 @@ class VersionTable {
   VersionTable(const VersionTable&) = delete;
   VersionTable& operator=(const VersionTable&) = delete;
 
-  /// Limits what this process adds to so many bytes of entries; at least one segment (96 KiB) is
-  /// used.
+  /// Limits this process's additions to this many bytes of entries; at least one segment (96 KiB)
+  /// is used.
   void limit(std::uint64_t bytes);
 
   enum class Accepted : std::uint8_t { yes, other_version, no_room };

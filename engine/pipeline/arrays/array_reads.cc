@@ -102,7 +102,7 @@ WaiterId ArrayReads::open_box(const std::shared_ptr<const Array>& array, const B
 
 namespace {
 
-/// Plain chunks up to this size are brought whole, ahead of a sequential reader.
+/// Plain chunks up to this size are fetched whole, ahead of a sequential reader.
 constexpr std::uint64_t kMaxPlainAhead = 8 << 20;
 
 /// Replies of more runs than that would take longer to put together than to copy.

@@ -74,7 +74,7 @@ struct Unfinished {
   }
 };
 
-/// Bytes of memory for the operands of a batch of so many samples, of each combination.
+/// Bytes of memory for the operands of a batch of this many samples, of each combination.
 std::vector<std::uint64_t> operand_bytes(const View& view, std::int64_t global_batch) {
   std::vector<std::uint64_t> bytes;
   if (view.combinations().empty()) return bytes;

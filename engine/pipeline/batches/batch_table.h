@@ -63,7 +63,7 @@ class BatchTable {
 
   struct Expected {
     RecordPtr assemble;  // must be assembled: it is new, or not begun and now to begin soon
-    RecordPtr start;     // was expected as not started, and is to be started now
+    RecordPtr start;     // was expected as not started, and must start now
   };
   /// The prefetcher expects the batch to be opened `distance` batches from now. `started`: chunks
   /// are fetched for it; else it takes its parts of chunks that are fetched for others. `soon`: it
@@ -71,7 +71,7 @@ class BatchTable {
   Expected expect(const BatchRequest& request, std::int64_t distance, bool started, bool soon);
   /// Drops a record that was expected, unless a reader has opened it.
   void drop_expected(const RecordPtr& record);
-  /// The assembly of a record that is to be started. Nothing when there is none yet or any more;
+  /// The assembly of a record that must be started. Nothing when there is none yet or any more;
   /// then the record counts as started.
   std::shared_ptr<Assembly> assembly_to_start(const RecordPtr& record);
   void start(const RecordPtr& record, Assembly& assembly);
@@ -88,7 +88,7 @@ class BatchTable {
   bool submitted(const RecordPtr& record, Assembly& assembly, bool waited);
   /// It waits for memory from now on.
   void queue(const RecordPtr& record);
-  /// Its memory from the queue: it is to be assembled again.
+  /// Its memory from the queue: it must be assembled again.
   void grant(const RecordPtr& record, Budget::Reservation memory);
   /// Drops a queued record that has no waiters. False when it has some.
   bool drop_queued(const RecordPtr& record);

@@ -8,7 +8,7 @@
 // A chunk that is read in small parts is kept as it is stored: more of them fit, and a part is
 // decoded when it is needed.
 //
-// Chunks of arrays that are to stay (kept_arrays.h) and have no known use go behind all other
+// Chunks of arrays that are to stay (kept_arrays.h) and have no known use follow all other
 // chunks without one.
 //
 // Fill values of objects that do not exist are kept for five seconds: the objects may appear.
@@ -72,7 +72,7 @@ struct KeptChunk {
 class ChunkCache {
  public:
   using Clock = std::chrono::steady_clock;
-  /// `absence`: for so long fill values of an object that does not exist are kept.
+  /// `absence`: how long fill values of a missing object are kept.
   explicit ChunkCache(Counters& counters, Clock::duration absence = std::chrono::seconds(5))
       : counters_(counters), absence_(absence) {}
 
@@ -108,20 +108,20 @@ class ChunkCache {
     keeps_all_.store(keeps_all, std::memory_order_relaxed);
   }
   bool keeps_all() const { return keeps_all_.load(std::memory_order_relaxed); }
-  /// Can all chunks of arrays of so many bytes, decoded, be kept in this memory? The rest is for
+  /// Can all chunks of arrays of this many bytes, decoded, be kept in this memory? The rest is for
   /// batches.
   static bool can_keep_all(double bytes, std::uint64_t memory) {
     return bytes <= 0.75 * static_cast<double>(memory);
   }
 
-  /// The memory of a chunk of so many decoded bytes. An entry of the cache takes about kEntryBytes
-  /// itself: small chunks are many, and only kFreeEntries entries may take memory beside the
+  /// The memory of a chunk of this many decoded bytes. An entry of the cache itself takes about
+  /// kEntryBytes: small chunks are many, and only kFreeEntries entries may take memory beside the
   /// budget.
   std::uint64_t memory_of(std::uint64_t bytes) const {
     return buffer_memory(bytes) +
            (entries_.load(std::memory_order_relaxed) < kFreeEntries ? 0 : kEntryBytes);
   }
-  /// That of so many chunks.
+  /// The memory of this many chunks.
   static double memory_of_all(double chunks, std::uint64_t bytes) {
     return chunks * static_cast<double>(buffer_memory(bytes)) +
            std::max(0.0, chunks - kFreeEntries) * kEntryBytes;

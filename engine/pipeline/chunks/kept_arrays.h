@@ -19,7 +19,7 @@ namespace batchfs {
 /// Thread-safe.
 class KeptArrays {
  public:
-  /// A view of which no batch was begun while so many others were opened is not counted any more.
+  /// A view of which no batch was begun while this many others were opened is not counted any more.
   static constexpr std::uint64_t kForgotten = 256;
 
   /// `memory`: bytes of which ChunkCache::can_keep_all() allots the chunks a share.

@@ -16,7 +16,7 @@ namespace batchfs {
 /// Thread-safe.
 class ReportedObjects {
  public:
-  /// After so many all are forgotten.
+  /// After this many all are forgotten.
   static constexpr std::size_t kMaxObjects = 1 << 16;
 
   /// Notes an object. Is it new?

@@ -43,7 +43,7 @@ void CacheWriter::write(const CacheFiles::Name& name, CacheFiles::Version versio
   done(std::move(bytes));
 }
 
-/// Room for so many bytes, and the thread that writes them.
+/// Room for this many bytes, and the thread that writes them.
 bool CacheWriter::reserve(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   bool can =

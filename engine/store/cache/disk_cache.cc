@@ -51,7 +51,7 @@ class DiskCache final : public Store, public StateListing {
 
   std::optional<std::uint64_t> size(const std::string& key) override {
     check_key(key);
-    // Metadata is read next: the same round trip brings or confirms it.
+    // Metadata is read next: the same round trip fetches or confirms it.
     if (!is_metadata_key(key)) return parent_->size(key);
     const std::optional<Buffer> bytes = read(key, {});
     return bytes ? std::optional<std::uint64_t>(bytes->size()) : std::nullopt;

@@ -103,7 +103,7 @@ ObjectService::Page AzureService::parse_list(const std::string& prefix,
   Page page;
   const auto add = [&](const pugi::xml_node& name, bool is_prefix) {
     std::string key = name.child_value();
-    if (name.attribute("Encoded").as_bool()) key = percent_decode(key);  // what XML cannot hold
+    if (name.attribute("Encoded").as_bool()) key = percent_decode(key);  // XML cannot hold it
     if (!key.starts_with(below)) throw malformed;
     key.erase(0, below.size());
     if (is_prefix && key.ends_with('/')) key.pop_back();

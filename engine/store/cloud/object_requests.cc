@@ -328,7 +328,7 @@ class ObjectRequests::Impl {
       case Verdict::retry:
         break;
     }
-    if (!run->live.empty()) return false;  // the other one may still bring it
+    if (!run->live.empty()) return false;  // the other one may still succeed
     const std::string tries =
         fmt::format("; tried {}", run->tried == 1 ? "once" : fmt::format("{} times", run->tried));
     if (run->tried <= options_.retries) {

@@ -46,8 +46,8 @@ class HttpTransfer {
   /// others have ended.
   bool lacks_descriptor() const { return socket_error_ == EMFILE || socket_error_ == ENFILE; }
 
-  /// Has libcurl's result been a redirect that is to be followed? Then the request now names the
-  /// new place and is to be prepared again. Throws not_supported for one that is refused.
+  /// Has libcurl's result been a redirect that must be followed? Then the request now names the
+  /// new place and must be prepared again. Throws not_supported for one that is refused.
   bool redirect(CURLcode code);
 
   /// The outcome after libcurl has finished with `code`.

@@ -11,7 +11,7 @@ namespace batchfs {
 /// Not thread-safe. Times are nanoseconds of any steady clock.
 class NetworkSpeed {
  public:
-  /// An answer is complete: its latency in seconds, and the bytes that all answers have brought.
+  /// An answer is complete: its latency in seconds, and the bytes of all answers.
   void note(std::int64_t now, double latency, std::uint64_t bytes) {
     answers_ = std::min(answers_ + 1, kAnswersAveraged);
     latency_ += (latency - latency_) / answers_;

@@ -38,7 +38,7 @@ constexpr std::size_t kMaxSteps = 100'000;
 std::string branch_key(const std::string& name) { return "refs/branch." + name + "/ref.json"; }
 std::string tag_key(const std::string& name) { return "refs/tag." + name + "/ref.json"; }
 
-/// The bytes that asking ahead brought, if it brought any.
+/// The bytes that were read ahead, if any.
 const Buffer* bytes_of(const std::optional<ReadOutcome>& known) {
   const auto* bytes = known ? std::get_if<std::optional<Buffer>>(&*known) : nullptr;
   return bytes != nullptr && *bytes ? &**bytes : nullptr;

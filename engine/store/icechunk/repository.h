@@ -62,7 +62,7 @@ class Repository {
 
   std::vector<Ref> branches();
   std::vector<Ref> tags();
-  /// From a snapshot back to the first, at most so many.
+  /// From a snapshot back to the first, at most this many.
   std::vector<Commit> history(const ObjectId& from, std::size_t most);
 
   /// The configuration that it names, a FlexBuffer; empty: none, or of version 1.

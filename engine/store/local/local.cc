@@ -154,7 +154,7 @@ class LocalStore final : public Store {
           const auto info = status_of(fd, prefix, name);
           is_directory = info && S_ISDIR(info->st_mode) && !is_at_or_above(prefix, *info);
         } catch (const Error& error) {
-          // It leads outside: an error for whoever reads it, and not for its neighbours.
+          // It leads outside: an error for its readers, and not for its neighbours.
           if (error.code() != ErrorCode::access_denied) throw;
           is_directory = true;
         }

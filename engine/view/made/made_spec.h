@@ -18,7 +18,7 @@ struct MadeSpec {
   std::string name;                   // of the channel; by default its kind's
   std::vector<std::string> of;        // variables that it is made of
   double value = 0;                   // of a constant
-  std::int64_t mean_nanoseconds = 0;  // the mean of so long before each time; 0: at the time
+  std::int64_t mean_nanoseconds = 0;  // the mean over this time before each one; 0: at the time
   TimeChoice time_choice;             // of a channel of time
   ValueTimes times;                   // where its times come from, in a dataset
   bool in_degrees = false;            // latitudes and longitudes that have no units

@@ -65,7 +65,7 @@ class TimeSteps {
   std::int64_t find(std::int64_t i, const Duration& duration, std::int64_t hint = -1) const;
 
  private:
-  /// Times that count as so many months after another.
+  /// Times that count as this many months after another.
   struct Candidates {
     std::array<std::int64_t, 3> times;
     std::size_t count = 0;
