@@ -72,8 +72,8 @@ class Trace {
     std::vector<Event> events;       // by when they began
     std::vector<std::string> names;  // by Batch::view
   };
-  /// Returns the events that ended in the last `nanoseconds`, separately for batches and for chunks
-  /// only as far back as nothing is lost.
+  /// Returns the events that ended in the last `nanoseconds`; for batches and for chunks, only as
+  /// far back as no event was overwritten.
   Snapshot last(std::uint64_t nanoseconds) const;
 
  private:
