@@ -97,7 +97,7 @@ class GribCodec final : public Codec {
   std::uint64_t encoded_bound(std::uint64_t) const override {
     return 8 * points_ + points_ / 8 + (1 << 20);
   }
-  /// The message with its padding, its values, and three times that much in ecCodes.
+  /// The message with its padding, its values, and three times their size in ecCodes.
   std::uint64_t scratch_bytes(std::uint64_t decoded) const override {
     return encoded_bound(decoded) + 16 * points_ + 4 * 8 * points_ + kState;
   }
