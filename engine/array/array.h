@@ -3,7 +3,7 @@
 //
 // Sharded arrays show their inner chunks as the chunk grid (as zarr-python's `.chunks` does): the
 // shard index, which is read once and kept, locates each. A shard that is itself compressed, or
-// lies below a transpose, is one chunk.
+// follows a transpose, is one chunk.
 
 #include <atomic>
 #include <functional>
