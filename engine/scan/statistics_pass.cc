@@ -244,7 +244,7 @@ void VariablePass::find_jumps(const Positions& selected) {
     jumps_[i] = *std::upper_bound(all.begin(), all.end(), indices[i - 1]) != indices[i];
 }
 
-/// Is the first position of a piece, or another one, a jump?
+/// Does the sweep skip selected positions right before position `place` of the piece?
 bool VariablePass::is_jump(const Sweep::Piece& piece, std::size_t place) const {
   return jumps_[static_cast<std::size_t>(piece.axes[tendency_axis_].first) + place];
 }
