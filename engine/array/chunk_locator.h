@@ -39,7 +39,7 @@ class ChunkLocator {
     std::optional<ChunkPlace> place;  // nullopt: the chunk is missing
     bool object_missing = false;      // since its object is
   };
-  /// An object of its own is not looked at: it may be missing all the same.
+  /// An object of its own is not looked at: it may still be missing.
   using Outcome = std::variant<Location, std::exception_ptr>;
   /// `chunk` counts the chunks that can be read alone. `done` is called once, from any thread;
   /// where the index is known or the store is local, before this returns. Errors: those of reading

@@ -39,7 +39,7 @@ bool host_takes_huge_pages() {
   std::ifstream order("/sys/module/page_reporting/parameters/page_reporting_order");
   long long value = -1;
   return order >> value && value >= 0 &&
-         value < 64;  // as unsigned -1 where nobody asked for reports
+         value < 64;  // as unsigned -1 where no reports were requested
 }
 
 /// Memory that starts on a huge page, and consists of such where it can and should.

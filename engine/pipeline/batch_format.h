@@ -40,7 +40,7 @@ class BatchFormat {
   virtual std::string_view name() const = 0;
   /// Its files go to readers that do nothing but map them: see MemoryFile.
   virtual bool reusable() const { return false; }
-  /// Needs no chunk data and no plan: sizes are asked for by every lookup.
+  /// Needs no chunk data and no plan: every lookup requests sizes.
   virtual BatchLayout layout(const View& view, std::int64_t batch) const = 0;
 };
 

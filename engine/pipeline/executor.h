@@ -40,7 +40,7 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Runs `work` once on one of the threads. `work` must not throw. After stop() it is dropped.
-  /// noexcept: work that is lost for want of memory is waited for.
+  /// noexcept: work that is lost for lack of memory is waited for.
   void post(Urgency urgency, std::function<void()> work) noexcept;
 
   /// Runs everything that was posted, and everything that this posts; then refuses more. Nothing is

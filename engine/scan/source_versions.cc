@@ -278,7 +278,7 @@ class Asking {
   std::mutex mutex_;  // guards the fields below
   std::condition_variable changed_;
   std::deque<Block> blocks_;
-  int busy_ = 0;           // blocks that are asked for
+  int busy_ = 0;           // blocks that are requested
   bool is_found_ = false;  // no more blocks will come
   bool is_cancelled_ = false;
   std::exception_ptr error_;  // the first

@@ -58,7 +58,7 @@ class StatisticsScan {
   StatisticsSums read(Engine& engine, int task, int tasks, const StatisticsProgress& progress = {});
 
  private:
-  /// Dimensions along which each position has numbers. Throws for one that is asked for and cannot.
+  /// Dimensions along which each position has numbers. Throws for one that is requested and cannot.
   std::vector<std::string> asked_dims(const Dataset& dataset,
                                       const StatisticsOptions& options) const;
 

@@ -21,7 +21,7 @@ struct VariableStatistics {
   std::vector<Moments> values;            // C order
   std::string tendency_dim;               // empty: no tendencies
   std::vector<Moments> tendencies;        // C order
-  std::vector<QuantileSketch> quantiles;  // C order; empty: none were asked for
+  std::vector<QuantileSketch> quantiles;  // C order; empty: none were requested
 };
 
 struct StatisticsForm {

@@ -55,7 +55,7 @@ class Store {
   virtual std::optional<Buffer> read(const std::string& key, ByteRange range = {}) = 0;
 
   struct PartRead {
-    std::size_t bytes;  // read; fewer than asked for only at the object's end
+    std::size_t bytes;  // read; fewer than requested only at the object's end
     std::uint64_t object_size;
   };
   /// Reads `out.size()` bytes from `offset` into `out`; nullopt when missing. Blocks. Saves the

@@ -20,7 +20,7 @@ class TimerThread {
   TimerThread& operator=(const TimerThread&) = delete;
 
   /// Runs `work` at `time` (nanoseconds of the steady clock; 0: now). `work` must not throw. After
-  /// stop() it is dropped. noexcept: work that is lost for want of memory is waited for.
+  /// stop() it is dropped. noexcept: work that is lost for lack of memory is waited for.
   void post(std::int64_t time, std::function<void()> work) noexcept;
 
   /// Waits for running work and drops the rest. Not to be called by posted work.

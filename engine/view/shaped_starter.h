@@ -8,7 +8,7 @@
 
 namespace batchfs {
 
-/// 0: not asked for.
+/// 0: not requested.
 struct StarterShape {
   std::int64_t patch = 0;    // positions along each of the last two dimensions
   bool chunk_patch = false;  // the size of a chunk there

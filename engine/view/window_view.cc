@@ -296,7 +296,7 @@ class WindowView final : public View {
         definitions_.push_back({.name = names[i], .variables = {names[i]}, .path = path});
       }
     } else if (spec_.variables) {
-      // The tensors name the variables used; an unknown name here is an error all the same.
+      // The tensors name the variables used; an unknown name here is still an error.
       for (std::size_t i = 0; i < spec_.variables->size(); ++i)
         find_variable((*spec_.variables)[i], fmt::format("variables[{}]", i));
     }

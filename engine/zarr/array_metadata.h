@@ -47,7 +47,7 @@ struct ArrayMetadata {
   Json attributes = Json::object();
   Json document;  // as stored (v2: .zarray)
   /// Why values of this array cannot be read, naming the feature; empty when they can be. Metadata
-  /// is shown all the same, so one such array does not spoil a store.
+  /// is still shown, so one such array does not spoil a store.
   std::string unsupported;
   std::string source;  // key of the object that held the document; empty: of none
 };

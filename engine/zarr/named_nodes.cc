@@ -42,7 +42,7 @@ class Finder {
 
   void find(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) ask(path);
-    if (paths.empty())  // else they were asked for before
+    if (paths.empty())  // else they were requested before
       for (const auto& [path, group] : hierarchy_.groups) ask_for_members(group);
     while (!queue_.empty()) {
       std::vector<std::string> round;

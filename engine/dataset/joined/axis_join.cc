@@ -222,7 +222,7 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
     throw fail(fmt::format("'{}' of '{}' is in '{}', and '{}' of '{}' in '{}'; convert one of them",
                            own.dim, source_, units_along(own), anchor.dim, anchor_source_,
                            units_along(anchor)));
-  if (!of_time) anchor_ = own_ = nullptr;  // never asked for again
+  if (!of_time) anchor_ = own_ = nullptr;  // never used again
 }
 
 Error AxisJoin::failure(const std::string& why) const {

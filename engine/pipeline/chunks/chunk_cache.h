@@ -142,7 +142,7 @@ class ChunkCache {
   bool keeps_arrays() const;
   std::set<const Array*> kept_arrays() const;
 
-  /// A chunk that is used again was dropped for want of memory, or not kept. Lately: until
+  /// A chunk that is used again was dropped for lack of memory, or not kept. Lately: until
   /// is_pressed() has been calm between two calls of age_pressure().
   void press() { pressed_.store(true, std::memory_order_relaxed); }
   void age_pressure() { was_pressed_ = pressed_.exchange(false); }

@@ -104,7 +104,7 @@ class ChunkScheduler {
   int fetches_ = 0;  // in flight: their completions use this
   std::condition_variable no_fetches_;
   int running_ = 0;  // tasks
-  /// Postponed for want of memory, until another task has run.
+  /// Postponed for lack of memory, until another task has run.
   std::deque<std::shared_ptr<ChunkTask>> postponed_;
 };
 

@@ -32,7 +32,7 @@ class CacheFiles {
   };
 
   /// Makes the directory, readable by its owner only, when it does not exist. Throws access_denied
-  /// when it is somebody else's or others may write into it, io.
+  /// when it belongs to another user or others may write into it, io.
   CacheFiles(const std::string& directory, Options options);
   ~CacheFiles();
   CacheFiles(const CacheFiles&) = delete;

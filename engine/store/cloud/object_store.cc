@@ -157,18 +157,18 @@ class ObjectStore::Reads {
     ByteRange range;
     PartDone done;
   };
-  /// One request for all who want of its range. Guarded by mutex_ until it has been taken off
-  /// `reads_`.
+  /// One request for all callers that want parts of its range. Guarded by mutex_ until it has been
+  /// taken off `reads_`.
   struct Read {
     std::string key;
     ByteRange range;
     std::string known;
     bool past_caches = false;
     std::vector<Want> wants = {};
-    std::uint64_t wanted = 0;  // bytes that someone asked for
+    std::uint64_t wanted = 0;  // bytes that a caller requested
     bool sent = false;
     bool was_there = false;  // the object, when this was sent
-    /// The server does not send ranges as it should: all of the object is asked for.
+    /// The server does not send ranges as it should: all of the object is requested.
     bool as_whole = false;
   };
 

@@ -37,7 +37,7 @@ class ObjectStore final : public Store, public StateListing {
                           VersionedDone done) override;
   std::optional<std::uint64_t> size(const std::string& key) override;
   std::optional<std::uint64_t> state(const std::string& key) override;
-  /// Some servers name versions in another way in listings: the first object is asked for, too.
+  /// Some servers name versions in another way in listings: the first object is requested, too.
   bool list_states(const std::string& prefix, const Visit& visit) override;
   std::vector<Entry> list(const std::string& prefix) override;
   bool can_list() const override;

@@ -27,8 +27,8 @@ bool is_encoded(const HttpResponse& response);
 /// How a server takes requests for ranges.
 enum class RangeSupport {
   as_asked,
-  no_suffixes,  // the last bytes must be asked for by their offset
-  none,         // it must be asked for the whole
+  no_suffixes,  // the last bytes must be requested by their offset
+  none,         // the whole object must be requested
 };
 /// The support for ranges that the answer to a request for one shows.
 RangeSupport range_support(const HttpResponse& response, const ByteRange& range);

@@ -34,7 +34,7 @@ struct ChunkPlace {
 class Manifest {
  public:
   /// Throws corrupt, not_supported, no_memory where the file takes more than `payload` bytes
-  /// decompressed, or its references more than `memory`. `id` is the one that was asked for.
+  /// decompressed, or its references more than `memory`. `id` is the requested one.
   static std::shared_ptr<const Manifest> parse(Bytes file, const ObjectId& id,
                                                std::uint64_t payload, std::uint64_t memory);
 

@@ -10,7 +10,7 @@ namespace batchfs {
 
 /// By which an Icechunk repository is known, of version 2 and 1.
 constexpr const char *kRepositoryEntry = "repo", *kMainBranch = "refs/branch.main/ref.json";
-/// So much of the former is asked for: all of it, unless the repository has a long history.
+/// This much of the former is requested: all of it, unless the repository has a long history.
 constexpr std::uint64_t kSignBytes = 64 << 10;
 
 /// The outcomes of these two reads; nullopt: not read. They are not read again, which saves a round

@@ -160,7 +160,7 @@ class ZipStore final : public Store {
   /// The state of the archive: a member does not change alone.
   std::optional<std::uint64_t> state(const std::string&) override {
     if (is_local()) return parent_->state(key_);
-    // Once asked for, another version of the archive is stale.
+    // Once requested, another version of the archive is stale.
     const std::lock_guard lock(state_mutex_);
     if (!state_) state_ = parent_->state(key_);
     return state_;

@@ -17,7 +17,7 @@
 
 namespace batchfs {
 
-/// Each list of positions is made when it is first asked for. Thread-safe.
+/// Each list of positions is made when it is first requested. Thread-safe.
 class JoinedAxes {
  public:
   /// `selected`, by dimension, outlives it.

@@ -88,7 +88,7 @@ class TimeSteps {
   bool descending_ = false;
 };
 
-/// The axes of a view, each made when it is first asked for. For one thread.
+/// The axes of a view, each made when it is first requested. For one thread.
 class TimeStepsByDim {
  public:
   /// Both outlive it. `selected` is by dimension.
