@@ -4,7 +4,7 @@
 // changes is not read any more.
 //
 // An object that does not exist may appear. In a local store it is looked for each time. Elsewhere
-// it is taken for missing for five seconds after an answer said so: the chunks of a missing shard
+// it is taken for missing for five seconds after such an answer: the chunks of a missing shard
 // do not cost a request each.
 
 #include <exception>

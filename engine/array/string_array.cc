@@ -77,7 +77,7 @@ StringArray::StringArray(std::shared_ptr<Store> store,
 
 std::string StringArray::fill() const {
   const Json& fill = metadata_->fill_value_json;
-  if (!fill.is_string() || fill == "0") return {};  // writers say 0, too
+  if (!fill.is_string() || fill == "0") return {};  // writers write 0, too
   const std::string text = fill.get<std::string>();
   return metadata_->type.kind == Kind::variable_bytes ? from_base64(text) : text;
 }

@@ -24,7 +24,7 @@ bool notify_service_manager(std::string_view state, std::span<const int> descrip
 /// How often the manager wants to hear that the service is alive; nullopt when it does not.
 std::optional<std::chrono::microseconds> watchdog_interval();
 
-/// Tells the manager that a service is alive for as long as that is so.
+/// Notifies the manager that a service is alive, as long as it is.
 class Watchdog {
  public:
   /// Where the manager asks for it, starts a thread that after begin() calls `alive` twice in each

@@ -22,7 +22,7 @@ std::optional<DateText> parse_date_text(const std::string& text);
 
 /// Nanoseconds since the calendar's 1970-01-01 of a date's first instant and of the last instant it
 /// stands for, both inclusive: a partial date is a range, as in pandas. Also where datetime64[ns]
-/// ends (1677 to 2262), so that "until 9999" can be said.
+/// ends (1677 to 2262), so that "until 9999" can be written.
 struct DateRange {
   __int128 first, last;
   int level;  // as in DateText

@@ -199,7 +199,7 @@ MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   return *this;
 }
 
-/// Gives the new file its size, and maps it.
+/// Sizes the new file and maps it.
 void MemoryFile::map(std::uint64_t size, std::uint64_t mapped) {
   if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) cannot("a memory file of this size");
   size_ = size;

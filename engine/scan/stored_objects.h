@@ -23,7 +23,7 @@ std::string object_key(const ArrayMetadata& metadata, const Dims& chunk);
 /// chunk may lie outside the grid of the array.
 std::optional<Dims> chunk_of_key(const ArrayMetadata& metadata, std::string_view key);
 
-/// Precondition: as chunk_of_key() gives it.
+/// Precondition: as chunk_of_key() returns it.
 bool is_inside(const ChunkGrid& grid, const Dims& chunk);
 
 /// Called for each object; false ends the walk.

@@ -132,7 +132,7 @@ class Scan {
            static_cast<std::uint64_t>(options_.task);
   }
 
-  /// `listed`: the store said that it exists.
+  /// `listed`: the store listed it.
   bool start_object(const FormPtr& form, const Dims& chunk, const std::string& key, bool listed) {
     const std::string name = form->chunk_name(chunk);
     std::uint64_t stored =

@@ -17,7 +17,7 @@ namespace damage {
 inline constexpr const char* kSize = "size";  // a stored size that the metadata rules out
 inline constexpr const char* kData = "data";  // does not decode, or a checksum does not match
 inline constexpr const char* kShardIndex = "shard index";  // damaged, or an entry that is wrong
-inline constexpr const char* kUnreadable = "unreadable";   // the store failed to give the bytes
+inline constexpr const char* kUnreadable = "unreadable";   // the store failed to return the bytes
 inline constexpr const char* kMetadata =
     "metadata";  // not valid: the array or group cannot be opened
 inline constexpr const char* kCacheEntry = "cache entry";  // of the local cache

@@ -11,8 +11,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kMaxProcessors =
-    16;  // more share rings: a ring of a few events tells nothing
+constexpr std::size_t kMaxProcessors = 16;  // more share rings: a ring of a few events is useless
 constexpr std::size_t kMaxNames = 4096;
 constexpr std::size_t kMaxName = 255;
 

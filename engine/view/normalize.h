@@ -19,7 +19,7 @@
 
 namespace batchfs {
 
-/// Gives the text of a file that the view names, relative to the view's own. Throws when it cannot
+/// Returns the text of a file that the view names, relative to the view's own. Throws when it cannot
 /// be read.
 using ReadFile = std::function<std::string(const std::string& path)>;
 

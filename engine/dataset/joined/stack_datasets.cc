@@ -87,7 +87,7 @@ class Stack {
 
   static bool differs(const Variable& variable, const Dataset::Index& values,
                       const Variable* other) {
-    if (other == nullptr) return true;  // which is said where it is used
+    if (other == nullptr) return true;  // reported where it is used
     if (!other->is_readable() || other->dims != variable.dims || other->shape != variable.shape)
       return true;
     const Dataset::Index others = read_index(*other);

@@ -60,7 +60,7 @@ struct Unfinished {
                  start_of(padding.tensor) + padding.offset, padding.strides);
   }
 
-  /// Precondition: all chunks have arrived. Gives the memory of the operands back.
+  /// Precondition: all chunks have arrived. Releases the memory of the operands.
   void combine(const View& view) {
     std::uint64_t bytes = 0;
     for (const CombinedPart& part : combined)

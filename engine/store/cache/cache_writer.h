@@ -28,7 +28,7 @@ class CacheWriter {
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;
 
-  /// Gives `bytes` to `done` and keeps a copy, unless too many wait. Does not block.
+  /// Passes `bytes` to `done` and keeps a copy, unless too many wait. Does not block.
   void write(const CacheFiles::Name& name, CacheFiles::Version version, Buffer bytes,
              const ReadDone& done);
 

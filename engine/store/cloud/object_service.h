@@ -58,7 +58,7 @@ class ObjectService {
   virtual Page parse_list(const std::string& prefix, const HttpResponse& response) = 0;
 
   /// One page of all objects below `prefix`, at any depth; `continuation` as for list(). nullopt
-  /// where a listing does not tell the versions that answers to get() have.
+  /// where a listing does not contain the versions of answers to get().
   virtual std::optional<HttpRequest> list_versions(const std::string& prefix,
                                                    const std::string& continuation);
   struct VersionPage {

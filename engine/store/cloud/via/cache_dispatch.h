@@ -17,7 +17,7 @@ namespace batchfs {
 /// The caches' failures of one read so far.
 struct CacheRoute {
   std::vector<std::size_t> refused;  // caches that are not asked again
-  bool past_caches = false;  // ask only the service: a cache said that the object is missing
+  bool past_caches = false;          // ask only the service: a cache reported the object missing
 };
 
 /// Not thread-safe, but for caches(). Times are nanoseconds of the steady clock.
