@@ -96,7 +96,7 @@ class Engine {
   using WaiterId = batchfs::WaiterId;
   using BatchDone = batchfs::BatchDone;
 
-  /// Returns the batch through `done` when it is complete. `done` is called once, possibly before this returns.
+  /// Calls `done` once with the batch when it is complete, possibly before this returns.
   /// Throws nothing: errors go to `done`. The id is for cancel(); 0 when `done` was called already.
   WaiterId open(const BatchRequest& request, BatchDone done);
   /// The same, and waits for it. Throws the error. Not for workers of this engine.

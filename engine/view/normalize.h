@@ -19,8 +19,8 @@
 
 namespace batchfs {
 
-/// Returns the text of a file that the view names, relative to the view's own. Throws when it cannot
-/// be read.
+/// Returns the text of a file that the view names, relative to the view's own. Throws when it
+/// cannot be read.
 using ReadFile = std::function<std::string(const std::string& path)>;
 
 struct NormalizeSpec {
