@@ -171,8 +171,8 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
         ByteRange part_range{place->offset + elements.first * itemsize, run};
         std::optional<std::uint64_t> exact = run;
         if (whole) {
-          // More than this is not needed to see that an object is longer than it should be.
-          // Elsewhere a whole object is one request, whose answer is not read any further.
+          // This is enough to see that an object is longer than it should be. Elsewhere a whole
+          // object is one request, whose answer is not read any further.
           const std::uint64_t bound = chain_->encoded_bound();
           part_range = {place->offset,
                         place->length.value_or(store_->is_local() ? bound + 1 : UINT64_MAX)};
@@ -187,7 +187,7 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
             read = std::move(*error);
           } else {
             auto& got = std::get<Store::VersionedRead>(answer);
-            // A shard that was there a moment ago and is not any more is no missing chunk.
+            // A shard that existed a moment ago and no longer exists is not a missing chunk.
             if (in_shard && !got.bytes)
               read = std::make_exception_ptr(
                   Error(ErrorCode::stale, "the shard has gone while it was read"));
@@ -395,7 +395,8 @@ std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part
   for (const Codec::Span& span : *spans) {
     got = store_->read_into(place->key, place->offset + span.offset,
                             encoded.bytes.span().subspan(span.offset, span.length));
-    if (!got || got->bytes != span.length) return std::nullopt;  // it changed: the whole will tell
+    // the object changed: reading all of it reports that
+    if (!got || got->bytes != span.length) return std::nullopt;
     *bytes_fetched += span.length;
   }
   return encoded;
@@ -411,7 +412,7 @@ void Array::read(const Box& box, std::byte* out) const {
     last[d] = (box.start[d] + box.shape[d] - 1) / grid_.chunk_shape()[d];
   }
   Loaded loaded;
-  // Where a read is a round trip, many are under way at once.
+  // Where a read is a round trip, many are in flight at once.
   struct Pending {
     Dims chunk;
     Box part;
@@ -431,7 +432,7 @@ void Array::read(const Box& box, std::byte* out) const {
     }
     decode(next.chunk, encoded, next.part, next.to, strides);
   };
-  // What is under way uses this array: it ends before an error leaves.
+  // Reads in flight use this array: they end before an error propagates.
   struct Wait {
     std::deque<Pending>& pending;
     ~Wait() {

@@ -2,8 +2,8 @@
 // An array that can be read: its metadata, its codec chain, its store.
 //
 // Sharded arrays show their inner chunks as the chunk grid (as zarr-python's `.chunks` does): the
-// shard index says where each lies, and is read once and kept. A shard that is itself compressed,
-// or sits behind a transpose, is one chunk.
+// shard index, which is read once and kept, locates each. A shard that is itself compressed, or
+// follows a transpose, is one chunk.
 
 #include <atomic>
 #include <functional>
@@ -54,20 +54,20 @@ class Array {
   /// "t2m/3.0.0": array path and chunk index, as logs and errors name a chunk.
   std::string chunk_name(const Dims& chunk) const;
 
-  /// Fetches what is needed to decode `part` (a box in chunk coordinates) of a chunk. `done` is
+  /// Fetches the bytes needed to decode `part` (a box in chunk coordinates) of a chunk. `done` is
   /// called once, from any thread, possibly before this returns. For a sharded array this may be
   /// two reads.
   void fetch(const Dims& chunk, const Box& part, FetchDone done) const;
   /// The same, blocking.
   EncodedChunk fetch(const Dims& chunk, const Box& part) const;
 
-  /// As fetch(), of a compressed chunk in a remote store, but only the pieces that decode() of
-  /// `part` looks at: two round trips, or one when `have`, an earlier outcome for this chunk (it
-  /// may be null), is in pieces: then its pieces are taken over. The whole where it cannot be taken
-  /// apart.
+  /// Like fetch(), for a compressed chunk in a remote store, but fetches only the pieces that
+  /// decode() of `part` reads: in two round trips, or in one when `have`, an earlier outcome for
+  /// this chunk (may be null), is in pieces: its pieces are then reused. Fetches the whole chunk
+  /// where it cannot be read in pieces.
   void fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have,
                     FetchDone done) const;
-  /// Can `part` be decoded from what was fetched?
+  /// Can `part` be decoded from the fetched bytes?
   bool holds(const EncodedChunk& encoded, const Box& part) const;
 
   /// Throws stale unless the array is still in its store with the metadata that it was opened with.
@@ -80,8 +80,8 @@ class Array {
     std::uint64_t offset = 0, size = 0;
     bool is_object = true;  // all of the object, not a member of a shard
   };
-  /// nullopt: the chunk is missing; `object_missing` then says whether its object is. Blocking; for
-  /// local stores. Throws corrupt for a size that it cannot have.
+  /// nullopt: the chunk is missing; `object_missing` then reports whether its object is. Blocking;
+  /// for local stores. Throws corrupt for an impossible size.
   std::optional<Stored> find_stored(const Dims& chunk, bool* object_missing = nullptr) const;
   /// Reads bytes [offset, offset + out.size()) of it. Throws stale when it has changed since it was
   /// found.
@@ -98,8 +98,8 @@ class Array {
   std::uint64_t decode(const Dims& chunk, const EncodedChunk& encoded, const Box& part,
                        std::byte* out, const Dims& strides) const;
 
-  /// fetch() and decode() in one, blocking, in the cheapest way for a local store: what goes
-  /// unchanged from the file to `out` is read straight there.
+  /// fetch() and decode() in one, blocking, in the cheapest way for a local store: bytes that pass
+  /// unchanged from the file to `out` are read straight there.
   struct Loaded {
     std::uint64_t fetched = 0;    // bytes
     bool object_missing = false;  // see EncodedChunk
@@ -115,15 +115,15 @@ class Array {
   void read(const Box& box, std::byte* out) const;
 
  private:
-  /// From a local store: the stored chunk with only what `part` needs filled in; nullopt where that
-  /// does not save anything or is not possible.
+  /// From a local store: the stored chunk with only the bytes that `part` needs filled in; nullopt
+  /// where that saves nothing or is not possible.
   std::optional<EncodedChunk> read_spans(const Dims& chunk, const Box& part,
                                          std::uint64_t* bytes_fetched) const;
   /// A chunk whose object does not exist: fill values, once the array's presence is confirmed.
   /// Errors name no chunk.
   void give_missing(const std::string& key, FetchDone done) const;
-  /// Bytes are missing from the object: it has changed, which answers to ranges beyond its
-  /// end do not tell, or is `damaged`.
+  /// Reports missing bytes of the object: stale if it has changed, which answers to ranges beyond
+  /// its end do not show, else `damaged`.
   void give_short(const std::string& key, const Error& damaged, FetchDone done) const;
   EncodedChunk local_missing(const std::string& key) const;
   std::future<EncodedChunk> start_fetch(const Dims& chunk, const Box& part) const;

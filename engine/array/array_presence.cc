@@ -13,7 +13,7 @@ namespace batchfs {
 
 namespace {
 
-/// As the hierarchy asks for documents, so that a cache knows the request.
+/// The range that the hierarchy requests for documents, so that a cache recognises the request.
 constexpr ByteRange kDocument{0, (256 << 20) + 1};
 
 std::string own_document(const ArrayMetadata& metadata) {
@@ -27,8 +27,8 @@ std::string_view text_of(const Buffer& bytes) {
 
 }  // namespace
 
-/// Requests under way hold it, and not the store: its own thread must not be the last to hold a
-/// store.
+/// Requests in flight hold the state, not the store: a store's own thread must not hold the last
+/// reference to the store.
 struct ArrayPresence::State : std::enable_shared_from_this<State> {
   State(Store& of, std::shared_ptr<const ArrayMetadata> described)
       : store(of),
@@ -42,7 +42,7 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
   const std::string own;
   const bool is_local, is_needed;
 
-  std::mutex mutex;      // guards what follows; never held while calling out
+  std::mutex mutex;      // guards the fields below; never held while calling out
   std::string document;  // that is looked for; empty: not known yet
   bool asking = false;
   std::vector<Done> waiting;  // for the next answer
@@ -115,7 +115,7 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
       bool more = false;
       {
         const std::lock_guard lock(self->mutex);
-        // After an error, looking for it again will tell.
+        // After an error, the next look decides.
         self->document = read != nullptr && !read->bytes ? self->metadata->source : self->own;
         if (read != nullptr && read->bytes) {
           self->digest = fingerprint(text_of(*read->bytes));
@@ -139,8 +139,8 @@ ArrayPresence::ArrayPresence(std::shared_ptr<Store> store,
     try {
       state.document = store_->size(state.own) ? state.own : state.metadata->source;
     } catch (const Error& error) {
-      // Stale: a daemon before this one read it, so it exists no more, or not as it was. Any other
-      // error: it is of no use, and what it says was not asked for.
+      // Stale: an earlier daemon read the document, and it has since been removed or changed. Any
+      // other error makes the document unusable, and nobody asked for its message.
       state.document = error.code() == ErrorCode::stale ? state.own : state.metadata->source;
     }
   }

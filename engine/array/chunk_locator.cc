@@ -72,7 +72,7 @@ void ChunkLocator::locate(const Dims& chunk, std::function<void(Outcome)> done) 
       look_up(nullptr);
     });
   };
-  // Where asking costs a round trip, what an index points to is checked when it is read.
+  // Where asking costs a round trip, an index entry is checked when its bytes are read.
   std::optional<std::uint64_t> size = UINT64_MAX;
   const auto known = indexes_.find(key);
   try {

@@ -1,10 +1,10 @@
 #pragma once
-// Where the stored bytes of an array's chunks lie: in an object of their own, or where the index of
-// their shard says. An index is read once and kept: the store sees to it that a shard that changes
-// is not read any more.
+// Where the stored bytes of an array's chunks lie: in an object of their own, or at the place in
+// the index of their shard. An index is read once and kept: the store makes sure that a shard that
+// changes is not read any more.
 //
 // An object that does not exist may appear. In a local store it is looked for each time. Elsewhere
-// it is taken for missing for five seconds after an answer said so: the chunks of a missing shard
+// it is taken for missing for five seconds after such an answer: the chunks of a missing shard
 // do not cost a request each.
 
 #include <exception>
@@ -23,7 +23,7 @@
 
 namespace batchfs {
 
-/// Thread-safe. Outlives what it locates.
+/// Thread-safe. Outlives its requests.
 class ChunkLocator {
  public:
   /// `shards` is null where each chunk is an object.
@@ -39,11 +39,11 @@ class ChunkLocator {
     std::optional<ChunkPlace> place;  // nullopt: the chunk is missing
     bool object_missing = false;      // since its object is
   };
-  /// An object of its own is not looked at: it may be missing all the same.
+  /// An object of its own is not looked at: it may still be missing.
   using Outcome = std::variant<Location, std::exception_ptr>;
   /// `chunk` counts the chunks that can be read alone. `done` is called once, from any thread;
-  /// where the index is known or the store is local, before this returns. Errors: what reading the
-  /// index fails with, corrupt for a wrong index, stale for a shard that changed or has gone. Of a
+  /// where the index is known or the store is local, before this returns. Errors: those of reading
+  /// the index, corrupt for a wrong index, stale for a shard that changed or was removed. For a
   /// missing object the array's presence is confirmed.
   void locate(const Dims& chunk, std::function<void(Outcome)> done) const;
   /// The same, blocking. Only for a local store, which answers at once.

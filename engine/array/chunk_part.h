@@ -1,6 +1,6 @@
 #pragma once
-// A part of a chunk: which run of its elements holds it, and decoding it from what was fetched to
-// where it goes, in the cheapest way.
+// A part of a chunk: the run of its elements that holds it, and decoding it from the fetched bytes
+// to its destination, in the cheapest way.
 
 #include <cstddef>
 #include <cstdint>

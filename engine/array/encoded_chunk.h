@@ -1,5 +1,6 @@
 #pragma once
-// The stored form of a chunk as it was fetched: all of it, or what a part of the chunk needs.
+// The stored form of a chunk as it was fetched: all of it, or the bytes that a part of the chunk
+// needs.
 
 #include <cstdint>
 #include <exception>

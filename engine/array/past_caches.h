@@ -1,6 +1,6 @@
 #pragma once
-// A chunk of a remote store that was fetched and cannot be what was stored: a cache on the way may
-// have given it, short or damaged. It is read once more, past every cache.
+// A chunk of a remote store that was fetched and is invalid: a cache on the way may have returned
+// it short or damaged. It is read once more, past every cache.
 
 #include "engine/array/chunk_locator.h"
 #include "engine/array/encoded_chunk.h"

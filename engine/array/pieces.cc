@@ -25,7 +25,7 @@ std::optional<std::vector<Span>> spans_of(const CodecChain& chain, const Encoded
                             more);
 }
 
-/// Alive for as long as a request of it is under way.
+/// Alive as long as one of its requests is in flight.
 class RunFetch : public std::enable_shared_from_this<RunFetch> {
  public:
   RunFetch(WantedRun wanted, OtherEnds other, FetchDone done)
@@ -121,7 +121,7 @@ class RunFetch : public std::enable_shared_from_this<RunFetch> {
   const OtherEnds other_;
   const FetchDone done_;
 
-  std::mutex mutex_;  // guards what follows while pieces are under way
+  std::mutex mutex_;  // guards the fields below while pieces are in flight
   EncodedChunk result_;
   std::size_t waiting_ = 0;
   std::exception_ptr error_;

@@ -1,6 +1,6 @@
 #pragma once
-// Compressed chunks of which only pieces are fetched: what is missing for a run of elements,
-// fetching that from a remote store, and the stored form with the pieces in their places.
+// Compressed chunks that are fetched in pieces: the missing pieces for a run of elements, fetching
+// these from a remote store, and the stored form with the pieces in their places.
 
 #include <functional>
 #include <optional>
@@ -15,8 +15,8 @@ namespace batchfs {
 /// Bytes of a stored chunk that are read first, to learn where its parts are.
 inline constexpr std::uint64_t kFirstHead = 4096;
 
-/// What decode_elements() of [first, first + count) looks at in the stored form and is in no piece
-/// of `chunk`, by offset; what lies close together is one span. nullopt: as
+/// The spans of the stored form, by offset, that decode_elements() of [first, first + count) reads
+/// and no piece of `chunk` covers; adjacent ones are merged across small gaps. nullopt: as
 /// CodecChain::stored_spans().
 std::optional<std::vector<Codec::Span>> lacking_spans(const CodecChain& chain,
                                                       const EncodedChunk& chunk,
@@ -31,23 +31,24 @@ struct WantedRun {
   ChunkPlace place;
   std::uint64_t first, count;  // elements
 };
-/// Fetches what decode_elements() of the run looks at: two round trips, the chunk's beginning,
-/// which says where the rest lies, and what is lacking then; or one when `have`, an earlier outcome
-/// for this chunk (it may be null), is in pieces: then its pieces are taken over. `done` is called
-/// once, from any thread, possibly before this returns. Other ends are called instead, with `done`:
-/// `whole` where the chunk cannot be taken apart, `missing` where its object does not exist,
-/// `cut_short` where it has fewer bytes than it should.
+/// Fetches the bytes that decode_elements() of the run reads: in two round trips, the chunk's
+/// beginning, which locates the rest, and then the missing pieces; or in one when `have`, an
+/// earlier outcome for this chunk (may be null), is in pieces: its pieces are then reused. `done`
+/// is called once, from any thread, possibly before this returns. Other ends are called instead,
+/// with `done`: `whole` where the chunk cannot be read in pieces, `missing` where its object does
+/// not exist, `cut_short` where it has fewer bytes than it should.
 struct OtherEnds {
   std::function<void(FetchDone)> whole, missing;
   std::function<void(const Error& damaged, FetchDone)> cut_short;
 };
 void fetch_run(WantedRun wanted, const EncodedChunk* have, OtherEnds other, FetchDone done);
 
-/// What is wrong when less came than the store said there is.
+/// The error for an object that is shorter than the store reported.
 Error ends_early(std::uint64_t got, std::uint64_t expected);
 
-/// As large as the stored form, of which only what decode_elements() of these elements looks at is
-/// filled in, in `scratch`, which grows as needed. Throws internal when a piece of that is missing.
+/// Returns `scratch`, which grows as needed, as large as the stored form, with only the bytes
+/// filled in that decode_elements() of these elements reads. Throws internal when a piece of those
+/// is missing.
 std::span<const std::byte> filled_in(const CodecChain& chain, const EncodedChunk& chunk,
                                      std::uint64_t first, std::uint64_t count, Buffer& scratch);
 

@@ -18,7 +18,7 @@ namespace batchfs {
 class ShardIndexCache {
  public:
   using Clock = std::chrono::steady_clock;
-  /// `absence`: for so long a missing object is remembered to be missing.
+  /// `absence`: how long a missing object is remembered as missing.
   explicit ShardIndexCache(std::uint64_t most_bytes = 64 << 20,
                            Clock::duration absence = Clock::duration::max())
       : most_bytes_(most_bytes), absence_(absence) {}
@@ -43,7 +43,7 @@ class ShardIndexCache {
 
   const std::uint64_t most_bytes_;
   const Clock::duration absence_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   Indexes order_;     // most recently used first
   std::unordered_map<std::string, Indexes::iterator> by_key_;
   std::uint64_t bytes_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Whether each shard that a batch takes chunks from was there, so that a shard which appears in
-// between is found: a batch never mixes versions (batchfs-semantics(7)).
+// Records whether each shard that a batch takes chunks from existed, so that a shard which appears
+// in between is found: a batch never mixes versions (batchfs-semantics(7)).
 
 #include <cstdint>
 #include <map>

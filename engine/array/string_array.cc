@@ -20,7 +20,7 @@ constexpr std::int64_t kMaxElements = INT64_C(1) << 22;
 constexpr std::uint64_t kMaxArray = UINT64_C(256) << 20;  // bytes of all strings
 constexpr std::size_t kMaxPending = 64;
 
-/// What a codec makes of bytes whose decoded size nobody knows: with more and more room.
+/// Decodes bytes of unknown decoded size: retries with a larger and larger buffer.
 Buffer decode_bytes(const Codec& codec, std::span<const std::byte> in) {
   for (std::uint64_t room = std::max<std::uint64_t>(4096, 4 * in.size());; room *= 8) {
     room = std::min(room, StringArray::kMaxChunk);
@@ -77,7 +77,7 @@ StringArray::StringArray(std::shared_ptr<Store> store,
 
 std::string StringArray::fill() const {
   const Json& fill = metadata_->fill_value_json;
-  if (!fill.is_string() || fill == "0") return {};  // writers say 0, too
+  if (!fill.is_string() || fill == "0") return {};  // writers write 0, too
   const std::string text = fill.get<std::string>();
   return metadata_->type.kind == Kind::variable_bytes ? from_base64(text) : text;
 }
@@ -108,7 +108,7 @@ std::vector<std::string> StringArray::read() const {
     std::string key;
     std::future<std::optional<Buffer>> stored;
   };
-  std::deque<Pending> pending;  // where a read is a round trip, many are under way at once
+  std::deque<Pending> pending;  // where a read is a round trip, many are in flight at once
   const auto start = [&](std::int64_t number) {
     const Dims chunk = grid_.chunk(number);
     const std::string name = metadata_->key_encoding.key(chunk);

@@ -20,7 +20,7 @@ namespace batchfs {
 /// Immutable and thread-safe.
 class StringArray {
  public:
-  /// Throws not_supported by name for what else the metadata asks for.
+  /// Throws not_supported, by name, for other features of the metadata.
   StringArray(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata);
 
   /// All elements in C order, strings in UTF-8. Blocking. Throws corrupt naming the chunk,

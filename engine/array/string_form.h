@@ -18,14 +18,15 @@ namespace batchfs {
 class StringForm {
  public:
   virtual ~StringForm() = default;
-  /// The strings of a chunk of `count` elements, C order. Throws corrupt for other bytes,
-  /// not_supported for elements that are no strings.
+  /// Returns the strings of a chunk of `count` elements, C order. Throws corrupt for other bytes,
+  /// not_supported for elements that are not strings.
   virtual std::vector<std::string> decode(std::span<const std::byte> bytes,
                                           std::int64_t count) const = 0;
 };
 
-/// Of the first codec of an array of elements of this kind, in encode order. Throws not_supported
-/// by name for others, and invalid_argument for a configuration that is wrong.
+/// Returns the form for `codec`, the first codec (in encode order) of an array with elements of
+/// this kind. Throws not_supported by name for other codecs, and invalid_argument for a wrong
+/// configuration.
 std::unique_ptr<const StringForm> make_string_form(const CodecSpec& codec, Kind kind);
 
 }  // namespace batchfs

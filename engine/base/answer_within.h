@@ -1,6 +1,6 @@
 #pragma once
-// For calls that only the end of the process may end, those to a file system whose server hangs for
-// instance.
+// For calls that may hang until the process ends, such as calls into a file system whose server
+// hangs.
 
 #include <chrono>
 #include <exception>
@@ -12,8 +12,8 @@
 
 namespace batchfs {
 
-/// What `call` gives, or throws, within this time; nullopt when it takes longer: its thread then
-/// lives on, so that `call` must own what it uses.
+/// Returns or throws the result of `call` within this time; nullopt when the call takes longer: its
+/// thread then lives on, so that `call` must own everything it uses.
 template <class Call>
 auto answer_within(std::chrono::milliseconds patience, Call call)
     -> std::optional<decltype(call())> {

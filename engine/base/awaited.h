@@ -1,5 +1,5 @@
 #pragma once
-// Waiting for what is started with a callback.
+// Waiting for operations that complete through a callback.
 
 #include <exception>
 #include <future>
@@ -9,9 +9,9 @@
 
 namespace batchfs {
 
-/// What `start` ends as. `start(done)` has done(Outcome) called once, from any thread, possibly
-/// before it returns; an Outcome is a value or an exception, which is thrown here. Not for threads
-/// that are needed to call `done`.
+/// Waits for the outcome of `start`. `start(done)` has done(Outcome) called once, from any thread,
+/// possibly before it returns; an Outcome is a value or an exception, which is thrown here. Not for
+/// threads that are needed to call `done`.
 template <typename Outcome, typename Start>
 std::variant_alternative_t<0, Outcome> awaited(Start&& start) {
   // Shared: a thread may still be inside of set_value() when this one continues.

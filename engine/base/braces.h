@@ -13,10 +13,10 @@ struct ExpandedText {
   std::string key;   // the braces' value, "1979"; several are joined by '-'
 };
 
-/// The texts that one with braces stands for, the last braces fastest: lists and ranges of whole
-/// numbers, `{01..12}` with leading zeros, `{1980..2020..10}` with a step. Other braces and nested
-/// ones stay as they are. A text without braces gives itself, with an empty key. Throws
-/// invalid_argument for more than `most`.
+/// Expands a text with braces, the last braces fastest: lists and ranges of whole numbers,
+/// `{01..12}` with leading zeros, `{1980..2020..10}` with a step. Other braces and nested ones stay
+/// as they are. A text without braces expands to itself, with an empty key. Throws invalid_argument
+/// for more than `most`.
 std::vector<ExpandedText> expand_braces(std::string_view text, std::size_t most);
 
 }  // namespace batchfs

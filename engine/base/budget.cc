@@ -85,7 +85,7 @@ std::optional<CgroupMemory> cgroup_memory() {
       found->shared = statistic(root + path + "/memory.stat", "shmem");
     }
     for (;;) {
-      // Version 1 has no word for "no limit": it says the largest multiple of a page below 2^63.
+      // Version 1 has no word for "no limit": it writes the largest multiple of a page below 2^63.
       constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
       if (const auto limit = number_in(root + path + limit_file); limit && *limit < kNoLimit) {
         if (!found) found.emplace();

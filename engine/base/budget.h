@@ -2,7 +2,7 @@
 // The memory budget: every byte of compressed, decoded and batch memory is reserved here first.
 //
 // Invariants: used() is the sum of the live reservations. try_reserve never takes used() over
-// limit(). reserve() may (the work that a reader waits for must go on), and then try_reserve
+// limit(). reserve() may (the work that a reader waits for must proceed), and then try_reserve
 // refuses until enough is released. The amount of set_outside() counts as used.
 
 #include <atomic>
@@ -19,8 +19,8 @@ class Budget {
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  /// Bytes reserved; gives them back when destroyed. Movable; an empty one holds nothing. May
-  /// outlive the budget: a reader may hold a batch longer than the engine lives.
+  /// Reserved bytes, released on destruction. Movable; an empty one holds nothing. May outlive the
+  /// budget: a reader may hold a batch longer than the engine lives.
   class Reservation {
    public:
     Reservation() = default;
@@ -64,11 +64,10 @@ class Budget {
 
   /// Empty when it would go over the limit.
   Reservation try_reserve(std::uint64_t bytes);
-  /// Always granted, for what a reader waits for.
+  /// Always granted, for work that a reader waits for.
   Reservation reserve(std::uint64_t bytes);
 
-  /// Memory that is in use beside the reservations: what readers still map of batches that were
-  /// released.
+  /// Sets the memory in use beside the reservations: released batches that readers still map.
   void set_outside(std::uint64_t bytes) { outside_.store(bytes, std::memory_order_relaxed); }
   std::uint64_t outside() const { return outside_.load(std::memory_order_relaxed); }
 
@@ -85,7 +84,7 @@ class Budget {
 /// Half of the smaller of physical memory and the cgroup's limit (v1 or v2).
 std::uint64_t default_memory_budget();
 
-/// What the kernel counts for this process's cgroup (v1 or v2), which other processes may share.
+/// The kernel's figures for this process's cgroup (v1 or v2), which other processes may share.
 struct CgroupMemory {
   std::uint64_t limit = UINT64_MAX;  // the least on the way to the root; UINT64_MAX: none
   std::uint64_t used = 0;

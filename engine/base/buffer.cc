@@ -32,15 +32,14 @@ std::size_t size_class(std::size_t size) {
 /// Sizes up to Slabs::kMaxBlock are blocks of slabs, larger ones mappings.
 bool is_block(std::size_t size) { return size <= Slabs::kMaxBlock; }
 
-/// A virtual machine may give memory that it has freed back to its host, some seconds later (free
-/// page reporting), huge pages only: using one again then means fetching it from
-/// the host, small page by small page (0.4 GB/s was measured, and 2.5 GB/s for small pages, which
-/// the machine had kept).
+/// A virtual machine may return freed memory to its host some seconds later (free page reporting),
+/// huge pages only: using one again then means fetching it from the host, small page by small page
+/// (0.4 GB/s was measured, and 2.5 GB/s for small pages, which the machine had kept).
 bool host_takes_huge_pages() {
   std::ifstream order("/sys/module/page_reporting/parameters/page_reporting_order");
   long long value = -1;
   return order >> value && value >= 0 &&
-         value < 64;  // as unsigned -1 where nobody asked for reports
+         value < 64;  // as unsigned -1 where no reports were requested
 }
 
 /// Memory that starts on a huge page, and consists of such where it can and should.
@@ -59,7 +58,7 @@ std::byte* map(std::size_t size, bool huge_pages) {
   return begin + front;
 }
 
-/// A free buffer: its own memory says so.
+/// A free buffer; the record lies in its own memory.
 struct FreeBuffer {
   std::size_t size;
   FreeBuffer *older, *newer;            // of all
@@ -162,7 +161,7 @@ class Pool {
     unmapped_at_ = Clock::now();
   }
 
-  /// Is this much of what was just unmapped still the machine's?
+  /// Does the machine still have this much of the memory that was just unmapped?
   bool takes_back(std::size_t size) {
     const std::lock_guard lock(mutex_);
     if (Clock::now() - unmapped_at_ > kHostTakes) unmapped_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// An owned, uninitialised run of bytes: what stores return and codecs decode into.
+// An owned, uninitialised run of bytes: stores return it and codecs decode into it.
 //
 // Large ones come from a small pool: fresh memory costs a page fault per 4 KB, more than fast
 // decoders need for the same bytes, and chunks of one array all have about the same size.

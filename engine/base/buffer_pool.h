@@ -5,8 +5,7 @@
 
 namespace batchfs {
 
-/// Pooling is disabled under AddressSanitizer, which watches what malloc gives and when it is
-/// freed.
+/// Pooling is disabled under AddressSanitizer, which tracks malloc and free.
 #if defined(__SANITIZE_ADDRESS__)  // of g++
 inline constexpr bool kPoolsBuffers = false;
 #elif defined(__has_feature)  // of clang
@@ -15,16 +14,16 @@ inline constexpr bool kPoolsBuffers = !__has_feature(address_sanitizer);
 inline constexpr bool kPoolsBuffers = true;
 #endif
 
-/// Kept at least, and until keep_pooled() is called. Part of the memory that a process takes beside
-/// its memory budget; what it keeps beyond is part of that.
+/// The minimum kept, and the limit until keep_pooled() is called. Part of the memory that a process
+/// takes beside its memory budget; pooled bytes beyond it are part of the budget.
 inline constexpr std::size_t kMinPooled = 16 << 20;
 
-/// The memory that a Buffer of so many bytes takes, once all of them are written.
+/// The memory that a Buffer of this many bytes takes, once all of them are written.
 std::size_t buffer_memory(std::size_t size);
 
-/// Sets how many bytes the whole process keeps: for programs, not for libraries. As many chunks as
-/// are on their way from a store at once should fit: each that does not fit costs the page faults
-/// and the clearing of fresh memory.
+/// Sets how many bytes the whole process keeps: for programs, not for libraries. All chunks in
+/// flight from a store should fit: each that does not fit costs the page faults and the clearing of
+/// fresh memory.
 void keep_pooled(std::size_t bytes);
 
 }  // namespace batchfs

@@ -59,7 +59,7 @@ PassedMessage receive_passed(int socket, std::span<std::byte> buffer, std::size_
                              int flags) {
   max_descriptors = std::min(max_descriptors, kMaxPassedDescriptors);
   PassedMessage received;
-  // Before any descriptor exists that would be lost for want of memory.
+  // Before any descriptor exists that would be lost for lack of memory.
   received.descriptors.reserve(kControlBytes / sizeof(int));
   for (bool was_reset = false;;) {
     iovec part{buffer.data(), buffer.size()};

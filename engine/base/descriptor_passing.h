@@ -29,14 +29,15 @@ struct PassedMessage {
     descriptors,  // it carries too many, or this process cannot open more files
   };
 
-  ssize_t size = -1;  // bytes received; 0: the peer closed the connection; -1: errno says why
+  // bytes received; 0: the peer closed the connection; -1: errno holds the reason
+  ssize_t size = -1;
   Cut cut = Cut::none;
   std::vector<Descriptor> descriptors;  // close-on-exec; none of a message that was cut
 };
 
 /// Receives one message into `buffer`, with at most `max_descriptors`. `flags`: of recvmsg(2).
-/// Never fails with EINTR. Nor with ECONNRESET while the peer's last messages can be read: that a
-/// peer left messages unread is no reason to lose its own.
+/// Never fails with EINTR. Nor with ECONNRESET while the peer's last messages can be read: messages
+/// that the peer left unread must not cost its own.
 PassedMessage receive_passed(int socket, std::span<std::byte> buffer,
                              std::size_t max_descriptors = kMaxPassedDescriptors, int flags = 0);
 

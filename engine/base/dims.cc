@@ -90,7 +90,7 @@ void copy_strided(const Dims& shape, std::size_t itemsize, const std::byte* src,
 
 void repeat_strided(const Dims& shape, std::size_t itemsize, std::byte* out, const Dims& strides,
                     const Repeat& repeat) {
-  // One dimension after the other: what is there so far is copied along the next.
+  // One dimension after the other: the elements so far are copied along the next.
   Dims box = shape, there = strides;
   for (std::size_t d = repeat.counts.size(); d-- > 0;) {
     const auto with = [](std::int64_t first, const Dims& rest) {

@@ -113,10 +113,10 @@ struct RunOffsets {
 /// memory three quarters of the time that copying takes (by `perf`, runs of 192 bytes).
 class RunPrefetch {
  public:
-  /// `source`: where the runs are read; null: nothing is asked for.
+  /// `source`: where the runs are read; null: nothing is requested.
   RunPrefetch(const std::byte* source, std::int64_t run_bytes)
       : source_(source), run_bytes_(run_bytes) {}
-  /// How many runs before its turn a run is asked for; 0: not at all.
+  /// How many runs before its turn a run is requested; 0: not at all.
   std::int64_t distance() const {
     if (source_ == nullptr || run_bytes_ > kLongRun) return 0;
     return std::min(kBytesAhead / run_bytes_, kMostAhead);

@@ -1,7 +1,7 @@
 #pragma once
 // The one exception type of batchfs.
 //
-// An Error is thrown where the cause is known. It says why, and where: the place is added at most
+// An Error is thrown where the cause is known. It holds why, and where: the place is added at most
 // once on the way up, by the first frame that knows it (an array and chunk, a JSON path, a URL).
 // Commands print it as `batchfs: WHAT failed: WHY (WHERE)`; the mount maps the code to an errno.
 
@@ -12,7 +12,7 @@
 namespace batchfs {
 
 enum class ErrorCode {
-  invalid_argument,  // what the user gave is wrong: a view, a selector, a name
+  invalid_argument,  // the user's input is wrong: a view, a selector, a name
   not_found,         // the store, array, dimension or label does not exist
   not_supported,     // valid input that this program does not handle; the message names it
   corrupt,           // stored bytes contradict their metadata or fail to decode
@@ -57,7 +57,7 @@ class Error : public std::exception {
   std::string text_;
 };
 
-/// What was thrown, as an Error: itself where it is one, else no_memory or internal with its
+/// Converts `thrown` to an Error: itself where it is one, else no_memory or internal with its
 /// message. `thrown` must not be null.
 Error error_of(const std::exception_ptr& thrown);
 

@@ -32,8 +32,8 @@ struct JsonOptions {
 
 /// Parses `text`. Throws invalid_argument naming line and column, `where` (a file or key) as the
 /// place; for a text beyond a limit of engine/base/limits.h, too; no_memory beyond
-/// `options.memory`. Takes linear time. Of a key that is given twice the last value counts, at the
-/// first place.
+/// `options.memory`. Takes linear time. The last value of a repeated key counts, at the first
+/// place.
 Json parse_json(std::string_view text, const std::string& where, JsonOptions options = {});
 
 /// Adds a member in constant time, where `object[key] = value` compares with every key.
@@ -85,7 +85,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
 /// ", did you mean 'x'?" or nothing.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
-/// The same, or what there is when nothing is near: "; there are a, b, c".
+/// The same, or all candidates when none is near: "; there are a, b, c".
 std::string nearest_or_all(std::string_view name, std::vector<std::string> candidates);
 
 }  // namespace batchfs

@@ -10,7 +10,7 @@ namespace {
 
 using Members = Json::object_t::Container;
 
-/// Objects of up to so many keys are compared pair by pair.
+/// Objects of up to this many keys are compared pair by pair.
 constexpr std::size_t kFewKeys = 8;
 
 /// The indices of members whose key an earlier member has, too, each with the first such member's.

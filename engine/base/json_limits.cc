@@ -15,15 +15,14 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kAllocation = 16;  // what the allocator adds to each block
+constexpr std::uint64_t kAllocation = 16;  // the allocator's overhead for each block
 constexpr std::uint64_t kValue = sizeof(Json);
 constexpr std::uint64_t kMember = sizeof(Json::object_t::value_type);
 constexpr std::uint64_t kContainer =
     sizeof(Json::object_t) + 2 * kAllocation + 3 * sizeof(std::uint32_t);
 constexpr std::uint64_t kString = sizeof(std::string) + kAllocation;
 constexpr std::size_t kShortString = 15;  // bytes that std::string holds without a block of its own
-/// The parser keeps the token as it is written and what it means, in buffers that double as they
-/// grow.
+/// The parser keeps the token both as written and decoded, in buffers that double as they grow.
 constexpr std::uint64_t kTokenBuffers = 4;
 
 class Scan {

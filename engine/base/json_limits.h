@@ -11,12 +11,12 @@
 
 namespace batchfs {
 
-/// What one pass over a text finds. Of a text that is not valid JSON it is an upper bound of what a
-/// parser sees before it finds the error.
+/// The result of one pass over a text. For invalid JSON it is an upper bound of what a parser sees
+/// before it finds the error.
 struct JsonShape {
   /// Values of each object and list, in the order in which they open.
   std::vector<std::uint32_t> sizes;
-  std::uint64_t memory = 0;  // bytes: the parsed document and what parsing takes meanwhile
+  std::uint64_t memory = 0;  // bytes: the parsed document and the parser's own memory
 };
 
 /// Throws invalid_argument for a text that exceeds a limit of engine/base/limits.h, no_memory for

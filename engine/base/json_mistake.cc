@@ -38,7 +38,7 @@ class Scanner {
     skip_spaces();
     if (at_end())
       return JsonMistake{0, text_.empty() ? "the file is empty" : "there is nothing but spaces"};
-    // A value may stand here; after it, what `open_` says.
+    // A value may stand here; after it, `open_` decides.
     if (!value()) return mistake_;
     while (!open_.empty()) {
       skip_spaces();
@@ -78,7 +78,7 @@ class Scanner {
     return wrong(at_, fmt::format("the '{}' of line {} is not closed", bracket, line));
   }
 
-  /// What must not stand where a value or a key is expected, with its name.
+  /// Reports a token that cannot start the expected value or key, by name.
   bool wrong_start(const char* expected) {
     if (at_end())
       return open_.empty() ? wrong(at_, fmt::format("{} is missing", expected)) : unclosed();
@@ -210,7 +210,7 @@ class Scanner {
     return true;
   }
 
-  /// A comma and what follows it, or the end of the object or list.
+  /// A comma and the next member, or the end of the object or list.
   bool after_value() {
     const char bracket = open_.back().bracket, closing = bracket == '{' ? '}' : ']';
     if (at_end()) return unclosed();

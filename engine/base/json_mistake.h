@@ -1,5 +1,5 @@
 #pragma once
-// Why a text is not JSON, said so that a person finds and mends the place.
+// Explains why a text is not JSON, so that a person finds and mends the place.
 
 #include <cstddef>
 #include <optional>

@@ -175,7 +175,7 @@ Json parse_python_json(std::string_view text, const std::string& where, std::uin
     return parse_json(text, where, {.memory = memory});
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
-    check_json_limits(text, memory, where);  // throws again what is beyond them
+    check_json_limits(text, memory, where);  // throws again for texts beyond the limits
     const std::optional<std::string> repaired = repair_json(text, on_repair);
     if (!repaired) throw;
     if (repaired->size() > memory) throw;

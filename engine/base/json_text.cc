@@ -13,7 +13,8 @@ namespace {
 
 /// Characters outside ASCII stand in strings only, where an escape means the same.
 std::string escape_harmful(std::string text) {
-  // Most texts have none of them: DEL, and in UTF-8 what begins with C2, CD, D8, E1, E2, EF or F3.
+  // Most texts contain none of them: DEL, and UTF-8 sequences that begin with C2, CD, D8, E1, E2,
+  // EF or F3.
   constexpr std::string_view kBegins = "\x7f\xc2\xcd\xd8\xe1\xe2\xef\xf3";
   std::size_t at = text.find_first_of(kBegins);
   if (at == std::string::npos) return text;

@@ -15,7 +15,7 @@ struct KeyHint {
   std::string_view advice;  // "write \"batch\": {\"size\": 32}"
 };
 
-/// As JsonRef::allow_only, but an unknown key of `hints` is answered with its advice.
+/// Like JsonRef::allow_only, but the error for an unknown key of `hints` carries its advice.
 void allow_only(const JsonRef& json, std::initializer_list<std::string_view> known,
                 std::span<const KeyHint> hints);
 

@@ -1,17 +1,17 @@
 #pragma once
-// Limits on what a store may hold, each with the reason for its value. batchfs-semantics(7) lists
+// Limits on the contents of a store, each with the reason for its value. batchfs-semantics(7) lists
 // them for users.
 //
-// They bound time and memory for hostile or damaged stores, and stay far above what real stores
-// hold.
+// They bound time and memory for hostile or damaged stores, and stay far above the needs of real
+// stores.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace batchfs {
 
-/// Of the path of a group or array, in bytes. Linux takes no longer path in a system call
-/// (PATH_MAX), S3 no key of more than 1024 bytes.
+/// Bytes of the path of a group or array. Linux takes no longer path in a system call (PATH_MAX),
+/// S3 no key of more than 1024 bytes.
 inline constexpr std::size_t kMaxNodePath = 4095;
 /// Levels of groups. Each level of a path costs a group of its own, so that depth multiplies
 /// memory. Real stores have fewer than ten.
@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kMinMemory = 16 << 10;
 /// 100 MB.
 inline constexpr std::uint64_t kMaxDocument = 256 << 20;
 /// Metadata takes this much memory beside the budget (`--memory`): enough for the documents of
-/// ordinary stores under the smallest budget. What it takes beyond this counts against the budget.
+/// ordinary stores under the smallest budget. Memory beyond this counts against the budget.
 inline constexpr std::uint64_t kFreeMetadata = 16 << 20;
 
 /// Brackets open at one place of a JSON text. The parser recurses when values are copied and
@@ -45,8 +45,7 @@ inline constexpr std::size_t kMaxJsonNumber = 1024;
 inline constexpr std::uint64_t kMaxJsonMemory = 256 << 20;
 
 /// Codecs of one chain, each level of sharding counted as one. Each may add an eighth to the size
-/// of what it encodes, so that memory grows with the power of their number. Real arrays have up to
-/// six.
+/// of its input, so that memory grows with the power of their number. Real arrays have up to six.
 inline constexpr std::size_t kMaxCodecs = 32;
 /// Levels of sharding inside sharding: each level holds a decoded chunk of its own.
 inline constexpr int kMaxShardLevels = 4;

@@ -1,9 +1,9 @@
 #pragma once
 // The log: one line per event, kept in a ring for `.batchfs/log`, and passed to stderr.
 //
-// A line is "2026-11-21T14:02:11.034 warning what happened". Where stderr is the system's journal,
-// which keeps the time itself, it is "<4>what happened" (sd-daemon(3)). A thin face over spdlog so
-// that no other file names it.
+// A line is "2026-11-21T14:02:11.034 warning MESSAGE". Where stderr is the system's journal, which
+// keeps the time itself, it is "<4>MESSAGE" (sd-daemon(3)). A thin face over spdlog so that no
+// other file names it.
 
 #include <memory>
 #include <optional>
@@ -29,7 +29,7 @@ class Log {
   void warning(std::string_view line) { write(LogLevel::warning, line); }
   void error(std::string_view line) { write(LogLevel::error, line); }
 
-  /// Lines below it are dropped from here on.
+  /// Drops later lines below this level.
   void set_level(LogLevel level);
   LogLevel level() const;
 
@@ -45,7 +45,7 @@ class Log {
 std::string_view log_level_name(LogLevel level);
 std::optional<LogLevel> parse_log_level(std::string_view name);
 
-/// Is this file descriptor what `journal_stream`, the variable JOURNAL_STREAM, says is the journal?
+/// Is this file descriptor the journal according to `journal_stream`, the variable JOURNAL_STREAM?
 /// systemd.exec(5).
 bool is_journal(int fd, const char* journal_stream);
 

@@ -2,9 +2,9 @@
 // An object of each thread, made when the thread first asks for it and destroyed when the thread
 // ends.
 //
-// As thread_local, but the lack of memory throws: the C library aborts when it cannot note that a
-// thread_local object has a destructor. And an object whose constructor threw is tried again the
-// next time.
+// Like thread_local, except that lack of memory throws: the C library aborts when it cannot
+// register the destructor of a thread_local object. And construction that threw is tried again on
+// the next use.
 
 #include <memory>
 #include <new>
@@ -24,7 +24,7 @@ class PerThread {
   PerThread(const PerThread&) = delete;
   PerThread& operator=(const PerThread&) = delete;
 
-  /// The calling thread's. Throws what T's constructor throws, or std::bad_alloc.
+  /// Returns the calling thread's object. Throws what T's constructor throws, or std::bad_alloc.
   T& get() {
     if (void* own = ::pthread_getspecific(key_)) return *static_cast<T*>(own);
     auto made = std::make_unique<T>();

@@ -2,7 +2,7 @@
 // Text from outside, made safe to show.
 //
 // Names, attributes and error texts come from stores, servers and other processes. On a terminal,
-// some characters are commands: control characters move the cursor and change what was typed, also
+// some characters are commands: control characters move the cursor and change earlier output, also
 // the C1 ones (U+0080 to U+009F) and their single bytes. Others deceive the eye: bidirectional
 // controls reorder a line, zero-width characters make two names look alike. All output for people
 // goes through this one function.

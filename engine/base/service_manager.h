@@ -1,5 +1,5 @@
 #pragma once
-// What a service tells the manager that started it: that it is ready, ending, alive.
+// Notifications of a service to the manager that started it: ready, stopping, alive.
 //
 // The protocol is sd_notify(3)'s: datagrams of NAME=VALUE lines to the socket that the environment
 // variable NOTIFY_SOCKET names. It needs no library, and where there is no manager every call does
@@ -18,19 +18,19 @@
 namespace batchfs {
 
 /// Sends `state`, lines such as "READY=1", with descriptors for the manager to keep ("FDSTORE=1").
-/// False when there is no manager or it refused; a service works without.
+/// False when there is no manager or it refused; a service works anyway.
 bool notify_service_manager(std::string_view state, std::span<const int> descriptors = {});
 
 /// How often the manager wants to hear that the service is alive; nullopt when it does not.
 std::optional<std::chrono::microseconds> watchdog_interval();
 
-/// Tells the manager that a service is alive for as long as that is so.
+/// Notifies the manager that a service is alive, as long as it is.
 class Watchdog {
  public:
-  /// Where the manager wants it, starts a thread that from begin() on calls `alive` twice in each
-  /// interval, and tells the manager when it returns true. `alive` may block: that is what a
-  /// service that hangs looks like. Throws std::system_error when the thread cannot be started:
-  /// before begin(), so that a service that is not ready yet can fail.
+  /// Where the manager asks for it, starts a thread that after begin() calls `alive` twice in each
+  /// interval, and notifies the manager when it returns true. `alive` may block: that is how a hung
+  /// service looks. Throws std::system_error when the thread cannot be started: before begin(), so
+  /// that a service that is not ready yet can fail.
   explicit Watchdog(std::function<bool()> alive,
                     std::optional<std::chrono::microseconds> interval = watchdog_interval());
   /// Waits for a call of `alive` that has begun.

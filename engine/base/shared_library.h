@@ -1,6 +1,6 @@
 #pragma once
-// Libraries that batchfs loads when something first needs them: what they cost at a program's
-// start, and that they are installed at all, concerns only those who use them.
+// Libraries that batchfs loads on first use: their cost at a program's start, and whether they are
+// installed at all, concern only users of them.
 
 #include <string>
 

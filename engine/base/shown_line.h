@@ -9,7 +9,8 @@ namespace batchfs {
 
 inline constexpr std::size_t kMaxShownLine = 2048;  // bytes
 
-/// As printable(), in one line; of a longer one the middle is left out, and the line says how much.
+/// Like printable(), in one line; the middle of a longer one is left out, and the line states how
+/// much.
 std::string shown_line(std::string_view text, std::size_t max = kMaxShownLine);
 
 }  // namespace batchfs

@@ -28,7 +28,7 @@ Slabs::Slab& Slabs::map_slab(std::size_t size) {
   slab->free.reserve(kSlab / size);
   void* mapped = ::mmap(nullptr, kSlab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  // A huge page would give memory to blocks that nobody has taken.
+  // A huge page would back blocks that nobody has taken.
   ::madvise(mapped, kSlab, MADV_NOHUGEPAGE);
   slab->begin = static_cast<std::byte*>(mapped);
   // The first block is taken first.

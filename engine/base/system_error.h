@@ -1,5 +1,5 @@
 #pragma once
-// Errors of the system in words that say what to do.
+// System errors in words that name the remedy.
 
 #include <exception>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace batchfs {
 
-/// As strerror(3) has it. Where a limit of open files was reached (EMFILE, ENFILE), it is named
-/// with its value and with the places that set it.
+/// The text of strerror(3). Where a limit of open files was reached (EMFILE, ENFILE), the text
+/// names its value and the settings that control it.
 std::string describe_system_error(int error);
 
 /// A new descriptor as it is. Throws io where it is -1, with errno's reason; `where` names the
@@ -19,8 +19,9 @@ int opened(int descriptor, const char* where);
 /// EAGAIN of pthread_create(3) and fork(2).
 std::string describe_thread_limit();
 
-/// As error_of(), but a thread that could not be started (std::system_error) is no_memory and names
-/// the limit. Not part of error_of() because the reader's library, which is small, has that.
+/// Like error_of(), but a thread that could not be started (std::system_error) is no_memory and
+/// names the limit. Not part of error_of() because the reader's library, which is small, contains
+/// that.
 Error explain(const std::exception_ptr& thrown);
 
 }  // namespace batchfs

@@ -18,7 +18,7 @@ inline bool is_utf8_tail(char c) { return (static_cast<unsigned char>(c) & 0xc0)
 /// Bytes of the well-formed code point that `text` begins with; 0 when there is none.
 std::size_t first_code_point(std::string_view text);
 
-/// What is no code point becomes U+FFFD.
+/// An invalid code point becomes U+FFFD.
 void append_utf8(std::string& text, char32_t point);
 
 }  // namespace batchfs

@@ -25,7 +25,7 @@ bool consists_of(std::string_view text, std::string_view allowed) {
 
 constexpr std::string_view kDigits = "0123456789";
 
-/// A number of YAML as one of JSON; empty for what is none: "012" is 12, ".5" is 0.5, "+1." is 1.0.
+/// A number of YAML as one of JSON; empty for other text: "012" is 12, ".5" is 0.5, "+1." is 1.0.
 std::string number_of(std::string_view text) {
   std::string result;
   if (text.starts_with('-')) result = "-";
@@ -51,7 +51,7 @@ std::string number_of(std::string_view text) {
   return result.append(exponent);
 }
 
-/// A number of octal or hexadecimal digits, of 64 bits; empty for what is none.
+/// A number of octal or hexadecimal digits, of 64 bits; empty for other text.
 std::string number_of_base(std::string_view text) {
   const bool octal = text.starts_with("0o"), hexadecimal = text.starts_with("0x");
   if (!octal && !hexadecimal) return {};
@@ -165,7 +165,7 @@ class YamlConverter {
   bool wants_key() const {
     return !open_.empty() && open_.back().is_mapping && open_.back().key_follows;
   }
-  /// Writes what comes before a value. Returns where the value begins.
+  /// Writes the separator before a value. Returns where the value begins.
   std::size_t begin_value(const yaml_mark_t& mark, bool is_scalar, bool is_plain) {
     if (wants_key() && !(is_scalar && is_plain))
       throw failure(mark, "a key is a word or a number, without an anchor");

@@ -30,7 +30,7 @@ class CategorizeCodec final : public TypedCodec {
       using T = decltype(zero);
       for (std::size_t i = 0; i < count; ++i) {
         const T code = read_number<T>(in.data() + i * encoded_.itemsize, encoded_.big_endian);
-        // As numpy's comparison: a code without a label is the empty string.
+        // Compares like numpy: a code without a label is the empty string.
         if (!(code >= T{1}) || !(static_cast<double>(code) <= static_cast<double>(labels_.size())))
           continue;
         const std::u32string& label = labels_[static_cast<std::size_t>(code) - 1];

@@ -15,7 +15,7 @@ namespace batchfs {
 
 namespace {
 
-/// Of each buffer. Larger ones come from the buffers' own pool, which all threads share.
+/// The limit for each buffer. Larger ones come from the buffers' own pool, which all threads share.
 constexpr std::size_t kKeptScratch = 256 << 10;
 constexpr std::uint64_t kMaxBound = UINT64_C(1) << 60;  // far above what fits anywhere
 
@@ -80,8 +80,8 @@ void check_order(std::string_view name, bool serialized) {
 }  // namespace
 
 std::uint64_t Codec::encoded_bound(std::uint64_t decoded) const {
-  // Nine bits for a byte are the most that a code in use takes (deflate's fixed one). Compressors
-  // store what they would make longer, so that real data stay below this; a chain of many codecs
+  // Codes in use take at most nine bits for a byte (deflate's fixed one). Compressors store data
+  // that they would make longer, so that real data stay below this; a chain of many codecs
   // multiplies it.
   return encoded_size(decoded).value_or(decoded + decoded / 8 + 4096);
 }
@@ -109,7 +109,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
         ErrorCode::not_supported,
         fmt::format("{} codecs in one chain; at most {} are supported", specs.size(), kMaxCodecs));
   ChunkLayout at = layout_;
-  at.type.big_endian = false;  // in memory; the codec `bytes` gives the stored order
+  at.type.big_endian = false;  // in memory; the codec `bytes` restores the stored order
   at.serialized = false;
   std::vector<std::unique_ptr<Codec>> encode_order;
   for (const CodecSpec& spec : specs) {
@@ -121,7 +121,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
   if (!at.serialized)
     throw Error(ErrorCode::invalid_argument,
                 "no codec makes bytes of the elements, as 'bytes' does");
-  // Sizes from the array side outwards: what each codec produces when it decodes.
+  // Sizes from the array side outwards: the output of each codec when it decodes.
   std::vector<std::uint64_t> sizes;
   std::uint64_t size = decoded_size_;
   for (const auto& codec : encode_order) {

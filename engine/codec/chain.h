@@ -9,14 +9,14 @@
 
 namespace batchfs {
 
-/// Immutable and thread-safe. Decoding uses scratch memory for what lies between two codecs:
-/// callers reserve scratch_bytes() for it.
+/// Immutable and thread-safe. Decoding uses scratch memory for the data between two codecs: callers
+/// reserve scratch_bytes() for it.
 class CodecChain {
  public:
   /// `specs` in encode order. Throws not_supported naming the codec.
   CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout);
 
-  /// As the metadata names them, in encode order.
+  /// The codecs named in the metadata, in encode order.
   const std::vector<CodecSpec>& specs() const { return specs_; }
 
   /// Bytes of a decoded chunk: C order, native byte order, the full chunk shape.
@@ -31,8 +31,7 @@ class CodecChain {
 
   /// Throws corrupt for a size that no stored chunk has.
   void check_stored_size(std::uint64_t size) const;
-  /// What is wrong with a stored chunk of more than encoded_bound() bytes, of which so many are
-  /// known.
+  /// The error for a stored chunk longer than encoded_bound(); `size` is its known size.
   Error too_long(std::uint64_t size) const;
 
   /// Are stored bytes the decoded bytes (or only byte-swapped)? Then any part can be fetched alone.
@@ -49,7 +48,7 @@ class CodecChain {
   /// Decodes the C-order elements [first, first + count) of the chunk into `out`.
   void decode_elements(std::span<const std::byte> encoded, std::uint64_t first, std::uint64_t count,
                        std::span<std::byte> out) const;
-  /// As Codec::stored_spans(), for decode_elements().
+  /// Like Codec::stored_spans(), for decode_elements().
   std::optional<std::vector<Codec::Span>> stored_spans(std::span<const std::byte> head,
                                                        std::uint64_t stored_size,
                                                        std::uint64_t first, std::uint64_t count,

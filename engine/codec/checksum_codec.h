@@ -1,5 +1,5 @@
 #pragma once
-// Codecs that put a checksum of four bytes, little-endian, before or behind the data.
+// Codecs that put a checksum of four bytes, little-endian, before or after the data.
 
 #include <cstddef>
 #include <cstdint>

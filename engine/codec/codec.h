@@ -4,7 +4,7 @@
 // How to add one: derive from Codec, write a factory with the signature of CodecFactory, add it to
 // the table in registry.cc, and a test with vectors from an independent implementation.
 //
-// Every decode is bounded by the size that the metadata gives and checks whatever the bytes say.
+// Every decode is bounded by the size in the metadata and validates all of its input.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace batchfs {
 
-/// What a codec encodes: the array part of a chunk on its decoded side.
+/// The input of a codec when it encodes: the array part of a chunk on its decoded side.
 struct ChunkLayout {
   Dims shape;     // in the order the codec sees it (after transposes)
   DataType type;  // in memory; once serialized, as stored
@@ -64,10 +64,10 @@ class Codec {
   struct Span {
     std::uint64_t offset = 0, length = 0;
   };
-  /// Where decode_range() of [offset, offset + length) looks in a stored form of `stored_size`
-  /// bytes, told from its first bytes, `head`: it may be given the stored form with only `head` and
-  /// these spans filled in. nullopt: more head is needed, `*more` bytes of it; 0 when the stored
-  /// form cannot be read in part.
+  /// Returns the spans that decode_range() of [offset, offset + length) reads in a stored form of
+  /// `stored_size` bytes, computed from its first bytes, `head`: the stored form may then be passed
+  /// with only `head` and these spans filled in. nullopt: more head is needed, `*more` bytes of it;
+  /// 0 when the stored form cannot be read in part.
   virtual std::optional<std::vector<Span>> stored_spans(std::span<const std::byte> head,
                                                         std::uint64_t stored_size,
                                                         std::uint64_t offset, std::uint64_t length,
@@ -77,8 +77,8 @@ class Codec {
   virtual std::uint64_t scratch_bytes(std::uint64_t /*decoded*/) const { return 0; }
 };
 
-/// Builds a codec for `layout` and changes `layout` to what the next codec (towards the stored
-/// bytes) sees. Throws not_supported by name, invalid_argument for a bad configuration.
+/// Builds a codec for `layout` and changes `layout` to the input of the next codec (towards the
+/// stored bytes). Throws not_supported by name, invalid_argument for a bad configuration.
 using CodecFactory = std::unique_ptr<Codec> (*)(const JsonRef& configuration, ChunkLayout& layout);
 
 /// nullptr when there is no codec of that name.
@@ -88,13 +88,13 @@ CodecFactory find_codec(std::string_view name);
 /// do, where that is known.
 Error unknown_codec(std::string_view name);
 
-/// What a codec takes and gives when it encodes (v3 core, "Codecs").
+/// A codec's input and output when it encodes (v3 core, "Codecs").
 enum class CodecStage {
   array,       // arrays to arrays
-  filter,      // the same; in v2 the filters come behind the making of bytes
+  filter,      // the same; in v2 the filters come after the making of bytes
   serializer,  // arrays to bytes: one in every chain
   bytes,       // bytes to bytes
-  values,      // values to bytes: in v3 as a serializer, in v2 behind the making of bytes
+  values,      // values to bytes: in v3 as a serializer, in v2 after the making of bytes
 };
 CodecStage codec_stage(std::string_view name);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The factories of all codecs, one per file; registry.cc gives them their names.
+// The factories of all codecs, one per file; registry.cc assigns their names.
 
 #include "engine/codec/codec.h"
 

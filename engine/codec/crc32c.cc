@@ -1,4 +1,4 @@
-// `crc32c`: a little-endian checksum behind the data. Source: v3 core, codec "crc32c"; RFC 3720
+// `crc32c`: a little-endian checksum after the data. Source: v3 core, codec "crc32c"; RFC 3720
 // appendix B.4.
 
 #include "engine/codec/crc32c.h"

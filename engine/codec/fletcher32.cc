@@ -1,4 +1,4 @@
-// `fletcher32`: HDF5's checksum behind the data, little-endian. Source: HDF5,
+// `fletcher32`: HDF5's checksum after the data, little-endian. Source: HDF5,
 // H5_checksum_fletcher32 (H5checksum.c) and H5Z_filter_fletcher32 (H5Zfletcher32.c);
 // numcodecs.fletcher32.
 
@@ -11,9 +11,9 @@ namespace batchfs {
 
 namespace {
 
-/// Words of 16 bits, the first byte the higher; of an odd number of bytes, the last one is one.
+/// Sums 16-bit words, high byte first; an odd last byte counts as a word.
 std::uint32_t fletcher32(std::span<const std::byte> data) {
-  // As many words as can be added before the sums must be folded.
+  // The maximum number of words that can be added before the sums must be folded.
   constexpr std::size_t kRun = 360;
   std::uint32_t low = 0, high = 0;
   const auto fold = [](std::uint32_t sum) { return (sum & 0xffff) + (sum >> 16); };
@@ -37,7 +37,7 @@ std::uint32_t fletcher32(std::span<const std::byte> data) {
   return fold(high) << 16 | fold(low);
 }
 
-/// What HDF5 before 1.6.3 wrote on little-endian machines; it reads both.
+/// The form that HDF5 before 1.6.3 wrote on little-endian machines; HDF5 reads both.
 std::uint32_t with_swapped_bytes(std::uint32_t sum) {
   return (sum & 0x00ff00ff) << 8 | (sum >> 8 & 0x00ff00ff);
 }

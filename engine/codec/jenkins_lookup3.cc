@@ -1,4 +1,4 @@
-// numcodecs' `jenkins_lookup3`: HDF5's checksum of metadata, behind the data, little-endian.
+// numcodecs' `jenkins_lookup3`: HDF5's checksum of metadata, after the data, little-endian.
 // Source: HDF5, H5_checksum_lookup3 (H5checksum.c), which is Bob Jenkins' lookup3.c, hashlittle().
 
 #include <bit>

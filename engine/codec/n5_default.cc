@@ -24,8 +24,8 @@ class N5BlockCodec final : public Codec {
   std::uint64_t encoded_bound(std::uint64_t) const override {
     return header_bytes() + whole_.encoded_bound();
   }
-  /// Of a block at the array's edge, which may be smaller than a chunk: itself, and what its codecs
-  /// take.
+  /// For a block at the array's edge, which may be smaller than a chunk: the block itself and its
+  /// codecs' scratch.
   std::uint64_t scratch_bytes(std::uint64_t decoded) const override {
     return decoded + whole_.scratch_bytes();
   }

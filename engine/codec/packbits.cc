@@ -1,5 +1,5 @@
-// numcodecs' packbits: a byte that says how many bits of padding there are, then eight booleans a
-// byte, first in the highest bit.
+// numcodecs' packbits: a byte that holds the number of padding bits, then eight booleans a byte,
+// first in the highest bit.
 
 #include "engine/codec/codecs.h"
 

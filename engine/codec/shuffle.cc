@@ -1,4 +1,4 @@
-// numcodecs' shuffle: byte k of every element together. A tail that is no whole element is left as
+// numcodecs' shuffle: byte k of every element together. A tail shorter than an element is left as
 // it is.
 
 #include <cstring>

@@ -32,7 +32,7 @@ inline DataType configured_type(const JsonRef& configuration, const char* key,
   } catch (const Error& error) {
     throw name->error(error.why(), error.code());
   }
-  // zarr-python reads such v3 chunks other than it wrote them: nobody can say what they hold.
+  // zarr-python does not read such v3 chunks as it wrote them: their meaning is ambiguous.
   if (type.big_endian && !layout.serialized)
     throw name->error("big-endian types in filters of Zarr v3 are not supported",
                       ErrorCode::not_supported);

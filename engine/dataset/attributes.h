@@ -5,13 +5,12 @@
 
 namespace batchfs {
 
-/// The attributes that describe a variable's decoded values: without those that say how values are
-/// stored (_FillValue, scale_factor, units of times that are decoded), which xarray keeps in
+/// The attributes that describe a variable's decoded values: without those that describe their
+/// stored form (_FillValue, scale_factor, units of times that are decoded), which xarray keeps in
 /// `encoding`. Times that are numbers, since datetime64 cannot hold them, keep units and calendar:
 /// xarray decodes them to objects of cftime.
 Json decoded_attributes(const Variable& variable);
-/// For values that were decoded as `cf` says, which may not be the variable's own: see
-/// Dataset::Index.
+/// For values decoded by `cf`, which may not be the variable's own: see Dataset::Index.
 Json decoded_attributes(const Variable& variable, const CfDecoding& cf);
 
 }  // namespace batchfs

@@ -1,6 +1,5 @@
 #pragma once
-// Coordinates that no array holds: they follow from the axes that the metadata of an image gives to
-// its arrays.
+// Coordinates that no array holds: they follow from the axes of an image's arrays in its metadata.
 
 #include <functional>
 #include <map>

@@ -37,7 +37,7 @@ Date julian_from_days(std::int64_t days) {
   return date;
 }
 
-/// Of the calendars whose years are all alike.
+/// For the calendars whose years are all alike.
 int year_length(Calendar calendar) {
   return calendar == Calendar::noleap ? 365 : calendar == Calendar::all_leap ? 366 : 360;
 }
@@ -161,7 +161,7 @@ Date date_from_days(Calendar calendar, std::int64_t days) {
 }
 
 int day_of_year(Calendar calendar, std::int64_t days) {
-  // As cftime counts: also in 1582, as if no days were missing.
+  // Counts like cftime: also in 1582, as if no days were missing.
   const Date date = date_from_days(calendar, days);
   int day = date.day;
   for (int month = 1; month < date.month; ++month) day += days_in_month(calendar, date.year, month);

@@ -22,12 +22,12 @@ enum class Calendar : std::uint8_t {
 
 /// A `calendar` attribute in any case; "" and "gregorian" are standard. nullopt for others.
 std::optional<Calendar> parse_calendar(std::string_view name);
-/// As in CF: "360_day".
+/// The CF name: "360_day".
 std::string_view calendar_name(Calendar calendar);
 /// Does datetime64 have the same days, between 1677 and 2262?
 bool is_gregorian(Calendar calendar);
 
-/// Dates further away than this many days, 2.7e13 years, are no dates.
+/// Dates further away than this many days, 2.7e13 years, are not dates.
 inline constexpr std::int64_t kFarthestDay = 10'000'000'000'000'000;
 
 struct Date {
@@ -58,7 +58,8 @@ struct Moment {
 };
 std::optional<Moment> moment_of(__int128 nanoseconds);
 
-/// "2000-02-30T06:00:00", fractions of a second only when there are any; "NaT" for what is no date.
+/// "2000-02-30T06:00:00", fractions of a second only when there are any; "NaT" for a value that is
+/// not a date.
 std::string format_moment(Calendar calendar, std::optional<__int128> nanoseconds);
 
 }  // namespace batchfs

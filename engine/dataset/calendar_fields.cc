@@ -31,7 +31,7 @@ constexpr std::string_view kSeasons[] = {"DJF", "MAM", "JJA", "SON"};
 
 const Known& known(CalendarField field) { return kKnown[static_cast<std::size_t>(field)]; }
 
-/// One value of a field as typed; nullopt for what the field never is.
+/// One value of a field as typed; nullopt for text that is never a value of the field.
 std::optional<std::int64_t> field_value(CalendarField field, std::string_view text) {
   if (field == CalendarField::season) {
     const auto season = std::find(std::begin(kSeasons), std::end(kSeasons), text);

@@ -31,14 +31,14 @@ std::string_view calendar_field_name(CalendarField field);
 /// "year, month, ...", for messages.
 std::string calendar_field_names();
 
-/// Of a time, in nanoseconds since the calendar's 1970-01-01.
+/// Returns the field of a time.
 std::int64_t calendar_field(CalendarField field, Calendar calendar, const Moment& moment);
 
 /// Conditions on fields; a time passes that meets all of them.
 class CalendarTest {
  public:
-  /// The value of a key of this name in a view: a number, a list of numbers, of seasons. Throws
-  /// invalid_argument naming its path for what the field never is.
+  /// Adds the value of a key of this name in a view: a number, a list of numbers, of seasons.
+  /// Throws invalid_argument naming its path for values that the field never has.
   void add(CalendarField field, const JsonRef& values);
   /// "6,7,8", "6:8" (both included), "DJF,MAM". `where` is the option, for messages.
   void add(CalendarField field, const std::string& values, const std::string& where);
@@ -57,7 +57,7 @@ class CalendarTest {
   std::vector<Condition> conditions_;
 };
 
-/// For each position of a dimension, does its time pass? What is no time does not. Throws
+/// For each position of a dimension, does its time pass? A missing time does not. Throws
 /// invalid_argument, "`where`: ...", where the dimension's coordinate holds no times.
 std::vector<bool> passing_times(const Dataset& dataset, const std::string& dim,
                                 const CalendarTest& test, const std::string& where);

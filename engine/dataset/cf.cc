@@ -14,8 +14,8 @@ namespace batchfs {
 
 namespace {
 
-/// An attribute's number. xarray reads v3 float fills as base64 of a little-endian double; a plain
-/// number, which it refuses, is taken as what it says.
+/// Returns an attribute's number. xarray reads v3 float fills as base64 of a little-endian double;
+/// a plain number, which it refuses, is taken literally.
 std::optional<double> attribute_number(const Json& value, const DataType& type) {
   if (value.is_number()) return value.get<double>();
   if (value.is_boolean()) return value.get<bool>() ? 1.0 : 0.0;
@@ -49,7 +49,7 @@ std::optional<std::int64_t> attribute_count(const Json& value) {
 }
 
 /// xarray takes the fill value of v2 metadata as the one that marks missing values. In an OME-Zarr
-/// image it is the value of chunks that were not written, and 0 is as good as any other.
+/// image it is the value of unwritten chunks, and 0 is a valid value.
 bool fill_value_is_missing(const ArrayMetadata& array) {
   return array.zarr_format == 2 && !array.fill_value_json.is_null() && array.axes.empty();
 }
@@ -92,7 +92,7 @@ std::optional<std::int64_t> stored_count(const ArrayMetadata& array) {
   return count;
 }
 
-/// Of an array of complex numbers: what becomes missing.
+/// The values of an array of complex numbers that decode as missing.
 std::vector<std::complex<double>> masked_complex_numbers(const ArrayMetadata& array) {
   std::vector<std::complex<double>> masked;
   const auto add = [&masked](double real, double imaginary) {
@@ -152,7 +152,8 @@ DataType promote(const DataType& stored) {
   return stored;
 }
 
-/// Sets cf.time and what belongs to it from the `units` attribute. False when it is no time.
+/// Sets cf.time and the fields that belong to it from the `units` attribute. False when the units
+/// are not units of time.
 bool decode_time(const Json& attributes, CfDecoding& cf, Times times) {
   const std::string units = text_attribute(attributes, "units");
   if (units.empty()) return false;
@@ -215,7 +216,7 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters, Times 
   const Json& attributes = array.attributes;
   DataType& stored = cf.stored;
 
-  // Times that are stored as such are passed on, whatever the attributes say.
+  // Times that are stored as such are passed on, regardless of the attributes.
   if (stored.kind == Kind::datetime || stored.kind == Kind::timedelta) return cf;
   if (stored.kind == Kind::bytes && stored.itemsize == 1 && array.shape.size() > 0 &&
       joins_characters) {

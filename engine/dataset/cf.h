@@ -15,11 +15,11 @@
 namespace batchfs {
 
 enum class Decode : std::uint8_t {
-  raw,  // stored values in native byte order, as zarr-python gives them
-  cf,   // as xarray.open_zarr gives them
+  raw,  // stored values in native byte order, as zarr-python returns them
+  cf,   // as xarray.open_zarr returns them
 };
 
-/// What is done to each element, in this order: cast to `arithmetic`, mask, scale, offset, time,
+/// The operations on each element, in this order: cast to `arithmetic`, mask, scale, offset, time,
 /// bool.
 struct CfDecoding {
   DataType stored;      // type of the chunk's elements in memory; _Unsigned already applied
@@ -44,7 +44,7 @@ struct CfDecoding {
   /// Why times are numbers where xarray has objects of cftime (a calendar that datetime64 cannot
   /// hold, or dates outside of 1677 to 2262): naming units and calendar.
   std::string note;
-  /// Of such times: the numbers count from here.
+  /// For such times: the reference from which the numbers count.
   std::optional<TimeReference> counts_from;
 
   /// Stored elements are the result, bit for bit.
@@ -57,12 +57,12 @@ CfDecoding raw_decoding(const ArrayMetadata& array);
 /// Times of a calendar that datetime64 has.
 enum class Times : std::uint8_t {
   datetime,  // datetime64[ns]
-  numbers,   // with a note: what is done where some of them lie outside of 1677 to 2262
+  numbers,   // numbers, with a note on how dates outside of 1677 to 2262 are decoded
 };
 
-/// Values as xarray decodes them. Attributes that make no sense (a scale_factor that is not a
-/// number) throw invalid_argument naming the attribute. `joins_characters`: the last dimension of
-/// |S1 arrays is no dimension but the characters of a string.
+/// Values as xarray decodes them. Invalid attributes (a scale_factor that is not a number) throw
+/// invalid_argument naming the attribute. `joins_characters`: the last dimension of |S1 arrays is
+/// not a dimension but the characters of a string.
 CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters = true,
                        Times times = Times::datetime);
 

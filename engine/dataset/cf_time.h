@@ -24,8 +24,8 @@ struct TimeReference {
   Calendar calendar = Calendar::standard;
 };
 
-/// nullopt when the units are no times, or the calendar ("" is standard) is none of CF's. Months
-/// are a unit in the calendar 360_day only.
+/// nullopt when the units are not times, or the calendar ("" is standard) is not one of CF's.
+/// Months are a unit in the calendar 360_day only.
 std::optional<TimeReference> parse_time_units(const std::string& units,
                                               const std::string& calendar);
 

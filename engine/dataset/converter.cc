@@ -81,7 +81,7 @@ void run_numeric(const CfDecoding& cf, std::int64_t count, const std::byte* sour
   run(cf, count, source, source_stride, result, result_stride);
 }
 
-/// numpy's astype("int64") on x86-64: what does not fit, and NaN, is the smallest number.
+/// numpy's astype("int64") on x86-64: values that do not fit, and NaN, become the smallest number.
 template <class S>
 std::int64_t to_int64(S value) {
   if constexpr (std::is_integral_v<S>) {

@@ -1,7 +1,7 @@
 #pragma once
-// The kernel that turns stored elements into a tensor's elements: CF decoding, normalisation, what
-// stands for missing values, and a final cast in one pass, for strided boxes. One indirect call per
-// innermost run, none per element.
+// The kernel that converts stored elements to a tensor's elements: CF decoding, normalisation,
+// replacement of missing values, and a final cast in one pass, for strided boxes. One indirect call
+// per innermost run, none per element.
 
 #include <memory>
 #include <optional>
@@ -27,7 +27,7 @@ struct Normalization {
   }
 };
 
-/// What is done to a decoded number before its cast to the result, in this order.
+/// The operations on a decoded number before its cast to the result, in this order.
 struct Finish {
   std::shared_ptr<const Normalization> normalization;  // null: none
   std::optional<double> nan_value;                     // replaces NaN

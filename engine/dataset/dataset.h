@@ -42,25 +42,27 @@ struct ConcatAxis {
 struct Variable {
   std::string name;  // in its group
   std::shared_ptr<const ArrayMetadata> metadata;
-  std::shared_ptr<const Array> array;  // null when values cannot be read: `unsupported` says why
+  // null when values cannot be read: `unsupported` holds the reason
+  std::shared_ptr<const Array> array;
   /// In place of `array`, where the elements are strings of any length.
   std::shared_ptr<const StringArray> strings;
   /// In place of `array`, where the values follow from the metadata of an image.
   std::shared_ptr<const ArrayAxis> axis;
   std::string unsupported;
   std::vector<std::string> dims;  // one per dimension of `shape`
-  Dims shape;                     // the array's, less a joined character dimension; of another
-                                  // source, that of the dataset's dimensions
-  /// Of another source: where its array has the positions of each dimension; null, and beyond the
-  /// end of the list: position by position.
+  // the array's, less a joined character dimension; for another source, that of the dataset's
+  // dimensions
+  Dims shape;
+  /// For a variable of another source: per dimension, where its array has the positions; null, and
+  /// beyond the end of the list: position by position.
   std::vector<std::shared_ptr<const AxisJoin>> joins;
-  /// Of concatenated stores: the arrays, in the order of `concat`, along dimension
-  /// `concat_dim`. `array`, `metadata`, `cf` and `attributes` are then those of the first, and
-  /// others may have chunks, codecs, fill values, scale and offset of their own.
+  /// For concatenated stores: the arrays, in the order of `concat`, along dimension `concat_dim`.
+  /// `array`, `metadata`, `cf` and `attributes` are then those of the first, and others may have
+  /// chunks, codecs, fill values, scale and offset of their own.
   std::vector<std::shared_ptr<const Variable>> parts;
   std::shared_ptr<const ConcatAxis> concat;
   std::size_t concat_dim = 0;
-  int part = -1;  // the number that part_of() was given; -1: not one part alone
+  int part = -1;  // the number passed to part_of(); -1: not one part alone
 
   CfDecoding cf;  // how open_zarr decodes it
   bool is_coordinate = false;
@@ -76,7 +78,7 @@ struct Variable {
   Dims own_shape() const;
   /// The same variable, of the array of one part. Precondition: is_concatenated().
   Variable part_of(std::size_t number) const;
-  /// The name of the part's store; empty for a variable that is no part.
+  /// The name of the part's store; empty for a variable that is not a part.
   std::string part_name() const {
     return part < 0 ? std::string() : concat->parts[static_cast<std::size_t>(part)].name;
   }
@@ -85,12 +87,12 @@ struct Variable {
 /// Immutable after construction, but for lazily read coordinate values (thread-safe).
 class Dataset {
  public:
-  /// The group at `path` of an opened store. A store whose root is an array gives a dataset of that
-  /// one variable, named "values". With `only`, of its arrays only those of these names. `more` are
-  /// arrays of other groups, path by name, beside them. A dimension of length 1 of one of these,
-  /// "labels/cells:0", which has another length elsewhere, is one of its own, "labels/cells:c".
-  /// Dimensions of images have the coordinates that the axes of their arrays give, unless the group
-  /// has an array of the name.
+  /// The group at `path` of an opened store. A store whose root is an array becomes a dataset of
+  /// that one variable, named "values". With `only`, of its arrays only those of these names.
+  /// `more` are arrays of other groups, path by name, beside them. A dimension of length 1 of one
+  /// of these, "labels/cells:0", which has another length elsewhere, becomes a dimension of its
+  /// own, "labels/cells:c". Dimensions of images get their coordinates from the axes of their
+  /// arrays, unless the group has an array of the name.
   Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path = "",
           const std::optional<std::set<std::string>>& only = std::nullopt,
           const std::map<std::string, std::string>& more = {});
@@ -115,7 +117,7 @@ class Dataset {
   explicit Dataset(Parts parts);
   ~Dataset();
 
-  /// Of the group.
+  /// The group's path.
   const std::string& path() const { return path_; }
   const std::vector<Variable>& variables() const { return variables_; }
   /// Throws not_found with the nearest name.

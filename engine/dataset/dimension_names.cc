@@ -10,7 +10,7 @@ namespace {
 
 using Names = std::vector<std::optional<std::string>>;
 
-/// A list of as many strings or nulls as there are dimensions; nullopt: it is not one.
+/// A list of strings or nulls, one for each dimension; nullopt: not such a list.
 std::optional<Names> names_of(const Json& list, std::size_t rank) {
   if (!list.is_array() || list.size() != rank) return std::nullopt;
   Names names;
@@ -76,7 +76,7 @@ std::vector<std::string> dimension_names(const ArrayMetadata& array) {
   std::vector<std::string> names;
   for (std::size_t d = 0; d < stored.size(); ++d) {
     const std::string name = is_named(stored[d]) ? *stored[d] : fmt::format("dim_{}", d);
-    // Stored names come first: what is made up must differ from all of them.
+    // Stored names come first: generated names must differ from all of them.
     const auto is_taken = [&](const std::string& other) {
       return std::find(names.begin(), names.end(), other) != names.end() ||
              std::find(stored.begin(), stored.end(), other) != stored.end();

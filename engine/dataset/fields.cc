@@ -18,7 +18,7 @@ constexpr std::string_view kOfNumbers[] = {"_FillValue", "missing_value", "scale
                                            "add_offset", "_Unsigned",     "units",
                                            "calendar",   "dtype"};
 
-/// The inner codecs of a codec that is a shard; nullptr for others, and for what is wrong and will
+/// The inner codecs of a codec that is a shard; nullptr for others, and for a wrong one, which will
 /// be refused.
 Json* inner_codecs(const Json& name, Json& configuration) {
   if (name != "sharding_indexed" || !configuration.is_object()) return nullptr;

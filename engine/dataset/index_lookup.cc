@@ -291,7 +291,8 @@ std::int64_t IndexLookup::nearest(const std::string& text,
     throw error(ErrorCode::invalid_argument,
                 fmt::format("the tolerance '{}' is less than 0", *tolerance));
   const auto distance = distance_from(text);
-  // Of two as far away, also by rounding: the nearer one on the same side, else the larger one.
+  // If two are equally distant, also by rounding: the nearer one on the same side, else the larger
+  // one.
   const auto above = [&](std::int64_t i) {
     return axis ? *axis->nanoseconds(i) > date(text).first
                 : label_number(values(), i) > parse_label(text);
@@ -320,7 +321,7 @@ std::int64_t IndexLookup::nearest(const std::string& text,
 
 // ---- ranges ----
 
-/// What lies in a range; throws when it is nothing.
+/// Returns the positions in a range; throws when it is empty.
 Positions IndexLookup::some(List found) const {
   if (found.empty())
     throw error(ErrorCode::not_found,

@@ -30,17 +30,17 @@ class IndexLookup {
 
   /// Where a label is, at least once. Throws not_found with the nearest one.
   List label(const std::string& text) const;
-  /// As in pandas: a date that is coarser than the index is a range, else it is one label.
+  /// Like pandas: a date that is coarser than the index is a range, else it is one label.
   bool partial_date(const std::string& text) const;
-  /// The position of the label next to `text`; of two as far away that of the larger. Throws
-  /// not_found beyond the tolerance.
+  /// The position of the label next to `text`; of two equally distant ones that of the larger.
+  /// Throws not_found beyond the tolerance.
   std::int64_t nearest(const std::string& text, const std::optional<std::string>& tolerance) const;
   /// The positions of a range's labels, before its step and fields. Throws when there are none.
   Positions range(const SelectorPart& part) const;
 
   /// "goes from 0 to 359".
   std::string extent() const;
-  /// A label as messages show it; a position where there are no labels.
+  /// A label in the form for messages; a position where there are no labels.
   std::string shown(std::int64_t position) const;
   std::int64_t size() const { return size_; }
   [[nodiscard]] Error error(ErrorCode code, const std::string& why) const;

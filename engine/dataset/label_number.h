@@ -1,5 +1,5 @@
 #pragma once
-// Numbers of labels, compared exactly: identifiers of 64 bits are beyond what a double holds.
+// Numbers of labels, compared exactly: a double cannot hold identifiers of 64 bits.
 
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,5 @@
 #pragma once
-// Labels of a coordinate: parsing what a user typed, comparing it with the values, printing values.
+// Labels of a coordinate: parsing a user's text, comparing it with the values, printing values.
 
 #include <optional>
 #include <string>
@@ -17,22 +17,22 @@ struct DateText {
   std::int64_t of_day = 0;  // nanoseconds
   int level = 0;  // how fine: 0 year, 1 month, 2 day, 3 hour, 4 minute, 5 second and below
 };
-/// nullopt when it is no date.
+/// nullopt when it is not a date.
 std::optional<DateText> parse_date_text(const std::string& text);
 
 /// Nanoseconds since the calendar's 1970-01-01 of a date's first instant and of the last instant it
 /// stands for, both inclusive: a partial date is a range, as in pandas. Also where datetime64[ns]
-/// ends (1677 to 2262), so that "until 9999" can be said.
+/// ends (1677 to 2262), so that "until 9999" can be written.
 struct DateRange {
   __int128 first, last;
   int level;  // as in DateText
 };
-/// nullopt when it is no date of this calendar.
+/// nullopt when it is not a date of this calendar.
 std::optional<DateRange> parse_date(const std::string& text,
                                     Calendar calendar = Calendar::proleptic_gregorian);
 
-/// How long a unit of datetime64 or timedelta64 is; nullopt for months and years, and for what is
-/// finer.
+/// Length of a unit of datetime64 or timedelta64; nullopt for months and years, and for finer
+/// units.
 std::optional<std::int64_t> unit_nanoseconds(const DataType& type);
 
 /// Nanoseconds from 1970-01-01 to a datetime64; nullopt for NaT. Throws not_supported for units
@@ -48,7 +48,8 @@ class TimeAxis {
 
   Calendar calendar() const { return calendar_; }
   /// Since the calendar's 1970-01-01, of counts rounded to microseconds as cftime rounds them;
-  /// nullopt for what is no date. Throws not_supported for units of datetime64 below nanoseconds.
+  /// nullopt for a value that is not a date. Throws not_supported for units of datetime64 below
+  /// nanoseconds.
   std::optional<__int128> nanoseconds(std::int64_t i) const;
   /// "2000-02-30T06:00:00".
   std::string text(std::int64_t i) const;

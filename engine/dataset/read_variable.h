@@ -16,9 +16,9 @@ NdArray read_variable(const Variable& variable, Decode decode = Decode::cf);
 /// all of them are numbers, with a note in the decoding.
 Dataset::Index read_index(const Variable& variable);
 
-/// How xarray decodes a variable: as `variable.cf` says, but times are numbers with a note where
-/// the first or the last of them lies outside of datetime64[ns]. Reads these two; where they cannot
-/// be read, it is `variable.cf`.
+/// How xarray decodes a variable: by `variable.cf`, but times are numbers with a note where the
+/// first or the last of them lies outside of datetime64[ns]. Reads these two; where they cannot be
+/// read, it is `variable.cf`.
 CfDecoding settled_decoding(const Variable& variable);
 
 }  // namespace batchfs

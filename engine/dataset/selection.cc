@@ -87,7 +87,7 @@ class Selection {
     return part.fields.empty() ? found : Positions::list(narrowed(listed(found), part.fields));
   }
 
-  /// Those whose times pass. Throws when none does.
+  /// Keeps the positions whose times pass. Throws when none does.
   List narrowed(List positions, const CalendarTest& fields) const {
     if (fields.empty()) return positions;
     const std::string where = selector_.where.empty() ? dim_ : selector_.where;

@@ -34,7 +34,7 @@ std::optional<std::pair<std::string, std::string>> split_range(const std::string
 
 std::string scalar_text(const JsonRef& json) {
   if (json.is_string()) return json.string();
-  // -9223372036854775809 has become it, too, which is no label.
+  // -9223372036854775809 has also become this number, which is not a label.
   if (json.value().is_number_float() && json.number() == -0x1p63)
     throw json.error("the number is less than an integer of 64 bits; write a text, \"-1e19\"");
   if (json.is_number() || json.value().is_boolean()) return json_text(json.value(), -1);
@@ -79,7 +79,7 @@ constexpr KeyHint kRangeHints[] = {
 
 constexpr std::int64_t kMaxStep = INT64_C(1) << 40;
 
-/// Words behind a label or a range on the command line: ":wrap", ":step=2", ":nearest",
+/// Words after a label or a range on the command line: ":wrap", ":step=2", ":nearest",
 /// ":tolerance=0.5". Taken off the end of `text`.
 struct Words {
   bool wrap = false, nearest = false;
@@ -124,7 +124,8 @@ std::int64_t step_of(const std::string& text, const std::string& where) {
   return step;
 }
 
-/// Between two commas. Words of a label without range are left for who sees the whole list.
+/// Parses the text between two commas. Words of a label without range are left for the caller,
+/// which sees the whole list.
 SelectorPart parse_part(std::string text, const std::string& where, Words& last) {
   const std::string typed = text;
   const auto fail = [&](std::string_view why) {
@@ -133,7 +134,7 @@ SelectorPart parse_part(std::string text, const std::string& where, Words& last)
   const auto whole = split_range(text);
   Words words = take_words(text);
   auto range = split_range(text);
-  // Of a coordinate of texts "wrap" may be a label: a range needs two ends before a word.
+  // In a coordinate of texts "wrap" may be a label: a range needs two ends before a word.
   if (!range && words.wrap && whole) {
     range = whole;
     words = {};

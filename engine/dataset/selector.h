@@ -1,5 +1,5 @@
 #pragma once
-// What a user writes to select along a dimension.
+// A user's selection along a dimension.
 
 #include <cstdint>
 #include <optional>
@@ -18,12 +18,12 @@ struct SelectorPart {
   std::optional<std::string> tolerance;  // nearest: how far away the label may be, included
   std::optional<std::string> from, to;   // range; open ends are nullopt
   bool wrap = false;                     // range: continues at the beginning of a cyclic coordinate
-  std::int64_t step = 1;                 // range: every so many positions of it, from the first
+  std::int64_t step = 1;                 // range: takes every `step`-th position, from the first
   CalendarTest fields;                   // range: only times that pass
   std::string with_wrap;                 // range: how to write it with `wrap`, for messages
 };
 
-/// What a user asked for along one dimension, not yet looked up.
+/// A selection along one dimension, not yet looked up.
 struct Selector {
   std::vector<SelectorPart> parts;  // none: the whole dimension
   bool is_list = false;             // keeps the dimension, also with one part

@@ -25,7 +25,7 @@ bool has(const std::array<std::string_view, N>& spellings, std::string_view text
   return std::find(spellings.begin(), spellings.end(), text) != spellings.end();
 }
 
-/// Of the units with several spellings, one of them.
+/// Maps the spellings of a unit to one of them.
 std::string_view one_spelling(std::string_view text) {
   if (has(kDegrees, text)) return kDegrees[0];
   if (has(kMetres, text)) return kMetres[0];

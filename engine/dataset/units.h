@@ -1,5 +1,5 @@
 #pragma once
-// Units of variables, as far as their text tells.
+// Units of variables, as far as their text defines them.
 
 #include <string>
 

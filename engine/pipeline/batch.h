@@ -13,7 +13,7 @@ namespace batchfs {
 struct Batch {
   std::vector<MemoryFile> files;  // as BatchLayout::files
   Budget::Reservation reservation;
-  std::shared_ptr<const void> view;  // what assembled it is kept as long as its memory
+  std::shared_ptr<const void> view;  // the assembling view is kept as long as its memory
 
   std::uint64_t bytes() const {
     std::uint64_t sum = 0;

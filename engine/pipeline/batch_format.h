@@ -29,7 +29,7 @@ struct BatchLayout {
   std::vector<File> files;
   std::vector<Place> tensors;  // one per tensor of the view: C order, native byte order
   /// Called once with the files when every tensor is in place (npz checksums, pictures); may be
-  /// empty. The layout is the same for every epoch; what the batch holds is not.
+  /// empty. The layout is the same for every epoch; the contents of the batch are not.
   std::function<void(std::vector<MemoryFile>& files, std::int64_t epoch)> finish;
 };
 
@@ -40,7 +40,7 @@ class BatchFormat {
   virtual std::string_view name() const = 0;
   /// Its files go to readers that do nothing but map them: see MemoryFile.
   virtual bool reusable() const { return false; }
-  /// Needs no chunk data and no plan: sizes are asked for by every lookup.
+  /// Needs no chunk data and no plan: every lookup requests sizes.
   virtual BatchLayout layout(const View& view, std::int64_t batch) const = 0;
 };
 

@@ -11,7 +11,7 @@ namespace batchfs {
 
 namespace {
 
-/// A reader that waits for memory fails when none was released for so long, or for half of its
+/// A reader that waits for memory fails when none was released for this long, or for half of its
 /// deadline.
 constexpr std::uint64_t kMaxPatience = 30'000'000'000;  // nanoseconds
 
@@ -81,7 +81,7 @@ Engine::~Engine() { stop(); }
 bool Engine::stop(double seconds) {
   table_.stop();
   ticker_.stop();
-  scheduler_.interrupt();  // everything under way ends as interrupted
+  scheduler_.interrupt();  // everything in progress ends as interrupted
   // At once: reads in progress may take long to notice.
   queue_.stop();
   waiters_.stop();

@@ -6,25 +6,25 @@
 //
 // A reader opens batches of a view in some order; its way through the view is a stream. A batch is
 // cut from chunks: pieces of the store's arrays that are fetched and decoded as a whole or in part.
-// The engine makes a batch once for all of its readers, brings a chunk once for all batches that
+// The engine makes a batch once for all of its readers, fetches a chunk once for all batches that
 // need it soon, and makes the next batches of a stream before its reader asks. Nothing here blocks
 // its caller: results come by callback, from a worker or at once.
 //
-// This class is the facade of these parts, each with a header that says more:
-//   batches/batch_table      which batches are wanted, under way or ready
+// This class is the facade of these parts, each described in its header:
+//   batches/batch_table      which batches are wanted, in progress or ready
 //   batches/batch_assembler  makes a batch: layout, memory, plan, chunks, waiters
-//   batches/deliveries       what readers got
+//   batches/deliveries       deliveries to readers
 //   waits/waiters            readers that wait; deadlines and cancellation
 //   memory/memory_queue      batches and reads that wait for memory, in order
 //   memory/reclaimer         chooses what to drop when memory is short
 //   prefetch/read_ahead      makes batches before readers ask: prefetcher (streams), look_ahead
 //   arrays/array_reads       reads of arrays
-//   chunks/chunk_scheduler   chunks on their way, for batches and reads; chunk_cache keeps them
+//   chunks/chunk_scheduler   chunks in progress, for batches and reads; chunk_cache keeps them
 //   chunks/kept_arrays       arrays whose chunks all stay in memory
 //
-// Memory: a batch is begun when there is room for it in the budget. Room is made by what nobody
-// waits for; where readers hold the rest, the next one waits in a queue, and a batch that was begun
-// is always finished.
+// Memory: a batch is begun when it fits into the budget. Memory that nobody waits for is reclaimed;
+// where readers hold the rest, the next one waits in a queue, and a batch that was begun is always
+// finished.
 //
 // Time: nobody waits longer than Options::wait, and cancel() ends any wait at once.
 //
@@ -62,7 +62,7 @@ class Engine {
     double idle = 300;
     /// Called once, from any thread, when the first reader has got a batch or values.
     std::function<void()> served;
-    /// As for add_store(). May be null.
+    /// The store, as for add_store(). May be null.
     std::shared_ptr<Store> store;
     /// Bytes of `memory` that the caller holds as long as the engine lives: metadata.
     std::uint64_t held = 0;
@@ -70,22 +70,22 @@ class Engine {
 
   /// `log` outlives the engine.
   Engine(Options options, Log& log);
-  /// As stop().
+  /// Stops as stop() does.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Waiters that are left get Error{interrupted}, and so do those that come later. Returns true
-  /// after the last callback has returned. With `seconds`, gives up after that time on reads of a
-  /// local store that do not return (a network disk whose server is gone): false, and then the
-  /// engine must not be destroyed. Not for callbacks.
+  /// The remaining waiters get Error{interrupted}, and so do later ones. Returns true after the
+  /// last callback has returned. With `seconds`, gives up after that time on reads of a local store
+  /// that do not return (a network disk whose server is gone): false, and then the engine must not
+  /// be destroyed. Not for callbacks.
   bool stop(double seconds = 0);
 
   /// The store is stopped with the engine, which would else wait for the network to end it. Does
   /// not keep the store alive.
   void add_store(const std::shared_ptr<Store>& store);
-  /// Drops every batch, chunk, stream and plan that came from the store, so that nothing here keeps
-  /// its arrays alive. What is still being decoded is kept when it is done: call it again then.
+  /// Drops every batch, chunk, stream and plan of the store, so that nothing here keeps its arrays
+  /// alive. Chunks that are still being decoded are kept when they are done: call it again then.
   /// Precondition: nobody opens batches or reads arrays of it any more, and its views live.
   void forget(const Store& store);
   /// Memory of the budget that the caller holds: the metadata of a store that is added later.
@@ -96,10 +96,10 @@ class Engine {
   using WaiterId = batchfs::WaiterId;
   using BatchDone = batchfs::BatchDone;
 
-  /// Gives the batch when it is complete. `done` is called once, possibly before this returns.
+  /// Calls `done` once with the batch when it is complete, possibly before this returns.
   /// Throws nothing: errors go to `done`. The id is for cancel(); 0 when `done` was called already.
   WaiterId open(const BatchRequest& request, BatchDone done);
-  /// The same, and waits for it. Throws what went wrong. Not for workers of this engine.
+  /// The same, and waits for it. Throws the error. Not for workers of this engine.
   std::shared_ptr<const Batch> open(const BatchRequest& request);
 
   /// The waiter of a batch or of a read goes away: its `done` is called with Error{interrupted},

@@ -1,5 +1,5 @@
 #pragma once
-// Errors that several parts of the engine give.
+// Errors that several parts of the engine report.
 
 #include <exception>
 #include <string>

@@ -34,18 +34,18 @@ class Executor {
   /// where the system refuses more, those that run do all of it. Throws no_memory when it refuses
   /// the first.
   explicit Executor(int threads);
-  /// As stop().
+  /// Stops as stop() does.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   /// Runs `work` once on one of the threads. `work` must not throw. After stop() it is dropped.
-  /// noexcept: work that is lost for want of memory is waited for.
+  /// noexcept: work that is lost for lack of memory is waited for.
   void post(Urgency urgency, std::function<void()> work) noexcept;
 
-  /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped:
-  /// owners make their work end early before they stop. With `seconds`, waits no longer: false when
-  /// something still runs, and then it must not be destroyed.
+  /// Runs everything that was posted, and everything that this posts; then refuses more. Nothing is
+  /// dropped: owners make their work end early before they stop. With `seconds`, waits no longer:
+  /// false when something still runs, and then it must not be destroyed.
   bool stop(double seconds = 0);
 
   int threads() const { return max_threads_; }
@@ -55,7 +55,7 @@ class Executor {
     Urgency urgency;
     std::uint64_t number;
     std::function<void()> work;
-    bool operator<(const Item& other) const {  // std::priority_queue gives the largest first
+    bool operator<(const Item& other) const {  // std::priority_queue returns the largest first
       return urgency != other.urgency ? urgency > other.urgency : number > other.number;
     }
   };

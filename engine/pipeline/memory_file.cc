@@ -43,7 +43,7 @@ bool deserves_huge_pages(std::uint64_t size) { return whole_huge_pages(size) - s
 
 // System calls by number: glibc has the wrappers since 2.36 only.
 
-/// A tmpfs that gives every file huge pages, mounted nowhere; -1 where that is not allowed.
+/// A tmpfs that backs every file with huge pages, mounted nowhere; -1 where that is not allowed.
 int mount_huge_tmpfs() {
   const int context = static_cast<int>(::syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC));
   if (context < 0) return -1;
@@ -51,8 +51,8 @@ int mount_huge_tmpfs() {
   const auto set = [context](const char* key, const char* value) {
     return ::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) == 0;
   };
-  // The memory budget is the limit. This one is never met, but without one tmpfs would not count
-  // what is in use.
+  // The memory budget is the limit. This limit is never reached, but without one tmpfs would not
+  // count its used memory.
   if (set("huge", "always") && set("size", "1152921504606846976") && set("nr_inodes", "0") &&
       set("mode", "0700") &&
       ::syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0)
@@ -75,8 +75,7 @@ bool leave_mount_namespace() {
 int mount_read_only(int mount) {
   int clone = -1;
   // Until Linux 6.15, only a mount that lies in the caller's mount namespace can be cloned. A
-  // thread's own namespace ends with the thread, and what was mounted there then has no place
-  // again.
+  // thread's own namespace ends with the thread, and the mount is then detached again.
   std::thread([mount, &clone] {
     if (!leave_mount_namespace() ||
         ::syscall(SYS_move_mount, mount, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
@@ -99,14 +98,14 @@ int reopen_read_only(int fd) {
   return ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-/// Nobody else has the file open, or mapped: both keep an open file, and a write lease is given to
-/// the only one.
+/// True when no other process has the file open or mapped: both keep an open file, and a write
+/// lease is granted only to the sole holder.
 bool nobody_else_has(int fd, bool memfd) {
   // The kernel does not count a memfd itself as opened for writing; a lease on another open file is
   // judged rightly.
   const int judged = memfd ? reopen_read_only(fd) : fd;
-  // Whoever opens the file while the lease is held makes the kernel send a signal: one that nobody
-  // minds instead of SIGIO, which ends processes.
+  // Opening the file while the lease is held makes the kernel send a signal: a harmless one instead
+  // of SIGIO, which ends processes.
   const bool alone = judged >= 0 && ::fcntl(judged, F_SETSIG, SIGURG) == 0 &&
                      ::fcntl(judged, F_SETLEASE, F_WRLCK) == 0;
   if (alone) ::fcntl(judged, F_SETLEASE, F_UNLCK);
@@ -119,7 +118,7 @@ bool nobody_else_has(int fd, bool memfd) {
 /// Files that nobody has here any more, the oldest first.
 struct MemoryFile::Spares {
   void keep(MemoryFile file) {
-    std::vector<MemoryFile> dropped;  // goes without the lock
+    std::vector<MemoryFile> dropped;  // destroyed after the lock is released
     const std::lock_guard lock(mutex);
     bytes += file.mapped_;
     files.push_back(std::move(file));
@@ -200,7 +199,7 @@ MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   return *this;
 }
 
-/// Gives the new file its size, and maps it.
+/// Sizes the new file and maps it.
 void MemoryFile::map(std::uint64_t size, std::uint64_t mapped) {
   if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) cannot("a memory file of this size");
   size_ = size;
@@ -222,7 +221,7 @@ void MemoryFile::seal() {
       ::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
           0)
     throw fail();
-  // Descriptors that are passed on share an open file; a lease tells of others only.
+  // Descriptors that are passed on share an open file; a lease detects other open files only.
   if (memfd_ && spares_ == nullptr) return;
   const int read_only = reopen_read_only(memfd_ ? fd_ : path_fd_);
   if (read_only < 0) throw fail();
@@ -240,7 +239,7 @@ MemoryFiles::MemoryFiles(bool huge_pages) : spares_(std::make_shared<MemoryFile:
   mount_ = mount_huge_tmpfs();
   if (mount_ < 0) return;
   read_only_ = mount_read_only(mount_);
-  // What create() and seal() need must work here.
+  // The operations of create() and seal() must work here.
   bool works = read_only_ >= 0;
   try {
     if (works) create_in_mount(0).seal();
@@ -269,7 +268,7 @@ MemoryFile MemoryFiles::create_memfd(const char* name, std::uint64_t size) const
   file.fd_ = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file.fd_ < 0) cannot("making a memory file");
   file.map(size, size);
-  // Where shmem_enabled says "advise".
+  // Needed where shmem_enabled is "advise".
   if (size >= kHugePage) ::madvise(file.data_, size, MADV_HUGEPAGE);
   return file;
 }
@@ -313,7 +312,8 @@ std::uint64_t MemoryFiles::spare_bytes() const {
 std::uint64_t MemoryFiles::mapped_by_others() const {
   struct statfs now {};
   if (mount_ < 0) return 0;
-  // Before and after: a file that comes or goes meanwhile would look as if somebody else had it.
+  // Before and after: a file that is created or destroyed meanwhile would look as if another
+  // process had it.
   const std::uint64_t before = live_->load();
   if (::fstatfs(mount_, &now) != 0) return 0;
   const std::uint64_t used = (now.f_blocks - now.f_bfree) * static_cast<std::uint64_t>(now.f_bsize);

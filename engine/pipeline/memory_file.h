@@ -1,26 +1,26 @@
 #pragma once
-// Files that exist in memory only: what a batch is assembled in and what readers get, without a
+// Files that exist in memory only: batches are assembled in them, and readers get them without a
 // copy.
 //
 // Filling fresh memory costs more than most decoders when it comes in 4 KB pages (0.9 GB/s a core
 // was measured for a memfd, 14 GB/s with 2 MB pages), and readers that map it pay again. A memfd
 // gets large pages only where the administrator has switched them on for all shared memory; a tmpfs
 // of our own mounted with huge=always gets them anywhere. It is mounted detached: no path leads to
-// it, and it goes with its last file. That takes CAP_SYS_ADMIN, as passthrough does; without it,
+// it, and it ends with its last file. That takes CAP_SYS_ADMIN, as passthrough does; without it,
 // memfd.
 //
 // Descriptors leave this process: readers map them, and may run as the same user or as root. No
-// mode bits stop those, so readers get what they cannot change a file through: an open file of a
+// mode bits stop those, so readers get descriptors that cannot change a file: an open file of a
 // second, read-only mount of the same tmpfs, where opening for writing (also through
 // /proc/self/fd), fchmod(2), fchown(2) and the like are EROFS; or a sealed memfd. A file cannot
 // shrink under a mapping then, which would kill the daemon, nor change under another reader.
 //
 // A file is written once and then sealed. Files that readers get through the mount are never used
 // again: pages may be in a pipe or on their way to a socket (splice, sendfile) when nobody has the
-// file open any more, and the daemon cannot see that. Those of the hand-off are: readers map them,
-// and whether anybody still does is what a lease tells (fcntl(2), F_SETLEASE: a write lease is
-// given only where nobody else has the file open or mapped). Memory that was in use before needs no
-// clearing and no page faults, which is a third of the time that uncompressed batches take.
+// file open any more, and the daemon cannot see that. Files of the hand-off are reused: readers map
+// them, and a lease shows whether any reader still does (fcntl(2), F_SETLEASE: a write lease is
+// granted only where nobody else has the file open or mapped). Memory that was in use before needs
+// no clearing and no page faults, which is a third of the time that uncompressed batches take.
 
 #include <atomic>
 #include <cstddef>
@@ -43,8 +43,9 @@ class MemoryFile {
   const std::byte* data() const { return data_; }
   std::span<const std::byte> span() const { return {data_, size_}; }
 
-  /// From here on nobody can write, resize or map writable through fd(), or a descriptor opened
-  /// from it. Readers see what is still written to data(): nothing, of batches.
+  /// Seals the file: from now on nobody can write, resize or map writable through fd(), or a
+  /// descriptor opened from it. Readers still see later writes to data(); for batches there are
+  /// none.
   void seal();
 
  private:
@@ -74,19 +75,19 @@ class MemoryFiles {
 
   /// All zeros. `name` shows in /proc for memfds. Throws no_memory.
   MemoryFile create(const char* name, std::uint64_t size) const;
-  /// For readers that map the file and do nothing else with it. It may have been used before, and
-  /// then holds what it held.
+  /// For readers that map the file and do nothing else with it. Reused memory keeps its old
+  /// contents.
   MemoryFile create_reusable(const char* name, std::uint64_t size) const;
-  /// Of reusable files whose end has come, keep this much memory; 0, as at first, lets go of them.
+  /// Keeps up to this much memory of destroyed reusable files; 0, the initial value, releases it.
   void keep_spares(std::uint64_t bytes) const;
-  /// Lets go of those that are kept now; the memory that they took.
+  /// Releases the kept files; returns the memory that they took.
   std::uint64_t drop_spares() const;
   std::uint64_t spare_bytes() const;
   /// The memory that a file of this size takes: its size, rounded up where it gets huge pages.
   std::uint64_t memory_of(std::uint64_t size) const;
   bool huge_pages() const { return mount_ >= 0; }
-  /// Memory of files that are gone from here but that readers still map: at least this much. The
-  /// tmpfs knows what its files take; 0 for memfds, of which nobody does.
+  /// Memory of destroyed files that readers still map: a lower bound. The tmpfs counts the memory
+  /// of its files; 0 for memfds, which nothing counts.
   std::uint64_t mapped_by_others() const;
 
  private:

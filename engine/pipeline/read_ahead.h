@@ -21,8 +21,8 @@ class ReadAhead {
   ReadAhead(BatchAssembler::Environment environment, BatchAssembler& assembler)
       : with_(environment), assembler_(assembler) {}
 
-  /// A reader opened the batch; `stalled`: it was not ready. Known at once, so that what is made
-  /// for the reader later is ahead of where it is then.
+  /// A reader opened the batch; `stalled`: it was not ready. Noted at once, so that later prefetch
+  /// starts ahead of the reader's position by then.
   void learn(const BatchRequest& request, bool stalled) {
     with_.prefetcher.opened(request, stalled);
   }

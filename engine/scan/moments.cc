@@ -76,7 +76,7 @@ void TwoPassMoments::next_pass() {
 Moments TwoPassMoments::moments() const {
   Moments result = moments_;
   if (result.count == 0) return result;
-  // What the rounding of the mean leaves.
+  // The remainder of the mean's rounding.
   const auto count = static_cast<double>(result.count);
   const double rest = sum_.value();
   result.m2 = squares_.value() - rest * rest / count;

@@ -7,7 +7,7 @@
 
 namespace batchfs {
 
-/// Of a set of numbers. NaN are counted and otherwise left out.
+/// Moments of a set of numbers. NaN are counted and otherwise left out.
 struct Moments {
   std::int64_t count = 0, nan = 0;
   double mean = 0;
@@ -15,7 +15,7 @@ struct Moments {
   double min = std::numeric_limits<double>::infinity(),
          max = -std::numeric_limits<double>::infinity();
 
-  /// Of the population: divided by the count. NaN without numbers.
+  /// The standard deviation of the population: divided by the count. NaN without numbers.
   double std() const;
 };
 
@@ -55,7 +55,7 @@ class MergedMoments {
   const CompensatedSum& m2() const { return m2_; }
 
  private:
-  /// Of the mean, and what its rounding leaves.
+  /// The mean, with the remainder of its rounding.
   CompensatedSum mean() const;
 
   Moments total_;
@@ -68,8 +68,8 @@ class TwoPassMoments {
  public:
   static constexpr std::size_t kLanes = 8;
 
-  /// The size of the storage behind `block` must be a multiple of kLanes: it is overwritten behind
-  /// the end.
+  /// The size of the storage of `block` must be a multiple of kLanes: it is overwritten beyond the
+  /// end of `block`.
   void add(std::span<double> block);
   void next_pass();
   Moments moments() const;

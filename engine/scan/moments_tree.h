@@ -3,9 +3,9 @@
 // the same bits as one process.
 //
 // The leaves are numbered. Node k of level l covers the leaves from k 2^l to (k + 1) 2^l, the end
-// excluded, and merges its two children, the left one first. A run of leaves is held as its
-// largest nodes; those of neighbouring runs merge further. Where the number of leaves is no power
-// of two, the remaining nodes are merged from the right.
+// excluded, and merges its two children, the left one first. A run of leaves is held as its largest
+// nodes; those of neighbouring runs merge further. Where the number of leaves is not a power of
+// two, the remaining nodes are merged from the right.
 
 #include <cstdint>
 #include <utility>
@@ -38,7 +38,7 @@ class MomentsTree {
   std::vector<MomentsNode> take() { return std::move(nodes_); }
   /// Do the nodes cover the leaves from 0 to `leaves`?
   bool is_whole(std::int64_t leaves) const;
-  /// Of all leaves, by entry; those that no leaf has are empty.
+  /// Moments over all leaves, by entry; entries that no leaf has are empty.
   std::vector<Moments> total(std::int64_t entries) const;
 
  private:

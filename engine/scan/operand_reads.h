@@ -1,7 +1,7 @@
 #pragma once
-// What fills a box of a made channel from a variable of it: the variable's own array where
-// positions are those of the channel; else, of another source or of several stores, boxes of one
-// chunk each, and where their elements go.
+// Reads that fill a box of a made channel from one of its variables: from the variable's own array
+// where positions are those of the channel; else, for another source or several stores, boxes of
+// one chunk each, with the destinations of their elements.
 
 #include <cstdint>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace batchfs {
 
-/// Of one variable, which outlives it. Immutable, thread-safe.
+/// The reads of one variable, which outlives this. Immutable, thread-safe.
 class OperandReads {
  public:
   explicit OperandReads(const Variable& variable);
@@ -31,11 +31,11 @@ class OperandReads {
   /// The variable, or of several stores that of one of them. Its array may be null.
   const Variable& part(std::size_t number) const { return *parts_[number].variable; }
 
-  /// What fills a box of positions of the view's dimensions. A position that no array has is in
-  /// none of them.
+  /// The reads that fill a box of positions of the view's dimensions. A position that no array has
+  /// is in none of them.
   std::vector<Read> of(const Box& box) const;
 
-  /// Of the positions of the view's dimension that is the variable's number `d`, those that it has.
+  /// Does the variable have this position of the view's dimension that is its dimension number `d`?
   bool has(std::size_t d, std::int64_t position) const;
 
  private:

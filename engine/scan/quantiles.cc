@@ -131,8 +131,8 @@ const std::vector<Bucket>& QuantileSketch::buckets() const {
   return buckets_;
 }
 
-/// Of all numbers in their order, as if those of a bucket were spread over it. Precondition: all
-/// are entered, and place < total_.
+/// The number at `place` in sorted order, as if the numbers of a bucket were spread over it.
+/// Precondition: all numbers are entered, and place < total_.
 QuantileSketch::Value QuantileSketch::number(std::int64_t place) const {
   std::size_t i = 0;
   while (place >= buckets_[i].count) place -= buckets_[i++].count;
@@ -158,7 +158,7 @@ QuantileSketch::Value QuantileSketch::quantile(double q) const {
   const Value low = number(before), high = number(std::min(before + 1, total_ - 1));
   const double share = place - static_cast<double>(before);
   const double difference = high.value - low.value;
-  // As numpy interpolates, so that exact numbers have its bits.
+  // Interpolates like numpy, so that exact numbers have its bits.
   const double value =
       share >= 0.5 ? high.value - difference * (1 - share) : low.value + difference * share;
   return {value, std::max(low.error, high.error)};

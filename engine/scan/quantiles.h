@@ -24,12 +24,12 @@ class QuantileSketch {
   };
 
   QuantileSketch() = default;
-  /// At most so many buckets, 1 to kMaxBuckets.
+  /// At most this many buckets, 1 to kMaxBuckets.
   explicit QuantileSketch(std::size_t max_buckets) : max_buckets_(max_buckets) {}
   /// From the values of the accessors below. Throws corrupt for impossible buckets.
   QuantileSketch(std::size_t max_buckets, int shift, std::vector<Bucket> buckets);
 
-  /// The buckets of `values`, ascending; NaN is left out. For add(): not behind a lock.
+  /// The buckets of `values`, ascending; NaN is left out. For add(): not under a lock.
   static std::vector<Bucket> count(std::span<const double> values, int shift);
 
   /// Buckets of `shift` or less than shift() is now. Throws corrupt past 2^62 numbers.

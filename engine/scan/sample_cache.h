@@ -1,8 +1,8 @@
 #pragma once
 // Sample indices of views that skip missing values, kept on disk, so that a store is scanned once.
 //
-// A file holds the key it was made for, and a checksum: what is damaged, or of something else, is
-// as good as not there. Files appear whole, by renaming.
+// A file holds the key it was made for, and a checksum: a damaged file, or one for another key, is
+// treated as missing. Files appear whole, by renaming.
 
 #include <memory>
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace batchfs {
 
-/// What the samples of a view depend on: the store, its metadata, `versions` of the objects that
-/// the view reads (SourceVersions::digests()), and the keys of the view that say which windows
-/// there are and what they hold.
+/// The inputs that determine a view's samples: the store, its metadata, `versions` of the objects
+/// that the view reads (SourceVersions::digests()), and the keys of the view that define its
+/// windows and their contents.
 std::string sample_key(const Store& store, const std::string& snapshot_id, const View& view,
                        const Json& versions);
 

@@ -18,7 +18,7 @@ namespace {
 /// Integers, booleans and times have no NaN.
 bool may_miss(const Variable& variable) { return variable.cf.decoded.is_float(); }
 
-/// What the values of a piece are looked at with.
+/// A piece's values with what it takes to interpret them.
 struct PieceView {
   const Sweep::Piece& piece;
   const double* values;
@@ -106,7 +106,7 @@ std::vector<std::vector<std::uint32_t>> repeats_of(const Sweep& sweep,
   return repeats;
 }
 
-/// The view's scan, of those of its placements whose missing values count.
+/// The view's scan, limited to the placements whose missing values count.
 ViewScan checked_scan(const View& view) {
   ViewScan scan = view.scan();
   if (scan.checked != nullptr) scan.placements = scan.checked;
@@ -120,7 +120,7 @@ std::vector<const VariablePlacement*> placements_of(const ViewScan& scan, std::u
   return result;
 }
 
-/// What the scan collects: a bit a window, or a count where some values may be missing.
+/// The result of the scan: a bit a window, or a count where some values may be missing.
 struct Missing {
   Missing(std::int64_t windows, bool counting) {
     if (counting)

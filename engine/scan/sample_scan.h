@@ -1,5 +1,5 @@
 #pragma once
-// Finding the samples of a view that skips missing values: what it reads, and the reading.
+// Finds the samples of a view that skips missing values.
 
 #include <functional>
 
@@ -8,7 +8,7 @@
 
 namespace batchfs {
 
-/// What scan_samples() reads.
+/// The cost of scan_samples().
 struct ScanCost {
   std::int64_t chunks = 0;
   double decoded_bytes = 0;

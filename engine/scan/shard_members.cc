@@ -8,7 +8,7 @@ namespace batchfs {
 
 namespace {
 constexpr std::uint64_t kMaxRun = 8 << 20;   // bytes: enough for any store's rate
-constexpr std::uint64_t kMaxGap = 64 << 10;  // bytes read in vain rather than asked for apart
+constexpr std::uint64_t kMaxGap = 64 << 10;  // bytes read in vain rather than requested separately
 }  // namespace
 
 std::vector<ShardMember> shard_members(const ShardLayout& layout, const ShardIndex& index,

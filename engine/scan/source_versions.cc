@@ -275,10 +275,10 @@ class Asking {
   bool is_local_ = true;  // all stores are
   Block block_;           // of the calling thread
   std::atomic<bool> has_missing_{false};
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   std::condition_variable changed_;
   std::deque<Block> blocks_;
-  int busy_ = 0;           // blocks that are asked for
+  int busy_ = 0;           // blocks that are requested
   bool is_found_ = false;  // no more blocks will come
   bool is_cancelled_ = false;
   std::exception_ptr error_;  // the first
@@ -308,7 +308,7 @@ class Collector {
       if (occurrence > 1) array.name += fmt::format(" (store {})", occurrence);
       return arrays_.push_back(std::move(array));
     }
-    // Several variables of a view are of one array: what all of them read.
+    // Several variables of a view belong to one array: the union of their reads.
     SourceArray& other = arrays_[known->second];
     other.positions = combined(other.positions, array.positions);
     for (std::size_t d = 0; d < other.objects.size(); ++d) {

@@ -33,7 +33,7 @@ struct SourceArray {
   std::uint64_t positions = 0;  // a hash of the elements that are read
 };
 
-/// What the batches of a view are made of: its variables, as far as its samples reach, and the
+/// The inputs of the view's batches: its variables, as far as its samples reach, and the
 /// coordinates of their dimensions. Each array once.
 std::vector<SourceArray> source_arrays(const View& view);
 
@@ -54,7 +54,7 @@ class SourceVersions {
   /// {"t2m": "0123456789abcdef"}, the same in every process for the same versions.
   const Json& digests() const { return digests_; }
   /// Call it when everything was read. Throws stale, naming the arrays, when an object that was
-  /// missing has appeared, or one that there was no memory to remember is another. Blocks.
+  /// missing has appeared, or when one that did not fit in memory has changed. Blocks.
   void confirm() const;
   /// Where other processes read: asks for all versions again. Throws stale as confirm().
   void confirm_all() const;

@@ -1,5 +1,5 @@
 #pragma once
-// Statistics of what a view selects: each selected element once, whatever the windows are, as it is
+// Statistics of a view's selection: each selected element once, whatever the windows are, as it is
 // decoded, but for positions that restrictions ("samples") keep every sample from.
 //
 // Chunks are read once, in parallel. Sums are merged along a tree over the chunks, so that
@@ -41,9 +41,9 @@ std::string time_dim(const Dataset& dataset);
 /// Chunks to read, and done.
 using StatisticsProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
-/// The statistics of every variable of a view that holds numbers, in the view's order, and behind
-/// them of its made channels, but for constants: of these, one number for all positions unless
-/// `per` says otherwise.
+/// The statistics of every variable of a view that holds numbers, in the view's order, and after
+/// them of its made channels, but for constants: for these, one number for all positions unless
+/// `per` requests otherwise.
 class StatisticsScan {
  public:
   /// The dataset and the view outlive it. Throws not_found for an unknown dimension,
@@ -58,7 +58,7 @@ class StatisticsScan {
   StatisticsSums read(Engine& engine, int task, int tasks, const StatisticsProgress& progress = {});
 
  private:
-  /// Dimensions along which each position has numbers. Throws for one that is asked for and cannot.
+  /// Dimensions along which each position has numbers. Throws for one that is requested and cannot.
   std::vector<std::string> asked_dims(const Dataset& dataset,
                                       const StatisticsOptions& options) const;
 

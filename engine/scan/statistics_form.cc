@@ -130,7 +130,7 @@ std::vector<Sums> in_selection_order(const StatisticsForm::Variable& variable,
   return result;
 }
 
-/// Of a variable of several stores one behind the other, the numbers of a further one.
+/// Merges the numbers of a further store into those of a variable of concatenated stores.
 void add_part(VariableStatistics& whole, const VariableStatistics& part) {
   const auto merge = [&](std::vector<Moments>& into, const std::vector<Moments>& more) {
     if (into.size() != more.size())
@@ -167,7 +167,7 @@ Json nested(const std::vector<Sums>& moments, const Dims& shape, Number number) 
   return nested(moments, shape, 0, at, number);
 }
 
-/// What "normalize": "robust" reads.
+/// The quantiles that "normalize": "robust" reads.
 constexpr std::pair<const char*, double> kQuantiles[] = {
     {"median", 0.5}, {"p25", 0.25}, {"p75", 0.75}};
 

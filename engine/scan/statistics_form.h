@@ -21,7 +21,7 @@ struct VariableStatistics {
   std::vector<Moments> values;            // C order
   std::string tendency_dim;               // empty: no tendencies
   std::vector<Moments> tendencies;        // C order
-  std::vector<QuantileSketch> quantiles;  // C order; empty: none were asked for
+  std::vector<QuantileSketch> quantiles;  // C order; empty: none were requested
 };
 
 struct StatisticsForm {
@@ -52,7 +52,7 @@ struct StatisticsForm {
   static StatisticsForm parse(const JsonRef& json);
 };
 
-/// Of a run of leaves of one variable.
+/// The sums over a run of leaves of one variable.
 struct VariableSums {
   std::vector<MomentsNode> values, tendencies;
   std::vector<QuantileSketch> quantiles;  // by entry; empty: none
@@ -83,15 +83,15 @@ class StatisticsMerge {
   std::vector<Trees> trees_;
 };
 
-/// Reads what statistics_part() wrote. Throws corrupt for anything else; memory is bounded by the
-/// size of `bytes`.
+/// Reads the result of statistics_part(). Throws corrupt for anything else; memory is bounded by
+/// the size of `bytes`.
 struct StatisticsPart {
   StatisticsForm form;
   StatisticsSums sums;
 };
 StatisticsPart parse_statistics_part(std::string_view bytes, const std::string& where);
 
-/// What "normalize" reads, under "variables": an object of variables.
+/// The object that "normalize" reads, under "variables": an object of variables.
 Json statistics_json(const std::vector<VariableStatistics>& statistics, const Json& coordinates);
 
 }  // namespace batchfs

@@ -20,8 +20,8 @@ bool is_kept(const std::vector<std::string>& per, const std::string& dim) {
   return std::find(per.begin(), per.end(), dim) != per.end();
 }
 
-/// What samples reach, but everything selected along dimensions that keep numbers of their own:
-/// each has a number.
+/// The positions that samples reach, but everything selected along dimensions that keep numbers of
+/// their own: each position has a number.
 std::vector<Positions> positions_along(const SweptChannel& channel,
                                        const std::vector<std::string>& per) {
   std::vector<Positions> positions = channel.reached;
@@ -64,7 +64,7 @@ MergedMoments moments_of(const std::vector<Offsets>& axes, const double* values,
   return result.merged();
 }
 
-/// Of values at `axes` less those at the corresponding places of `other_axes`.
+/// The moments of values at `axes` less those at the corresponding places of `other_axes`.
 MergedMoments difference_moments(const std::vector<Offsets>& axes, const double* values,
                                  const std::vector<Offsets>& other_axes, const double* other) {
   if (axes == other_axes) return moments_of(axes, values, other);
@@ -244,12 +244,12 @@ void VariablePass::find_jumps(const Positions& selected) {
     jumps_[i] = *std::upper_bound(all.begin(), all.end(), indices[i - 1]) != indices[i];
 }
 
-/// Of the first position of a piece, or another one.
+/// Does the sweep skip selected positions right before position `place` of the piece?
 bool VariablePass::is_jump(const Sweep::Piece& piece, std::size_t place) const {
   return jumps_[static_cast<std::size_t>(piece.axes[tendency_axis_].first) + place];
 }
 
-/// Sets elements of other parts of the view's split to NaN, in a copy; gives their number in each
+/// Sets elements of other parts of the view's split to NaN, in a copy; returns their number in each
 /// entry, which is the same in all.
 std::int64_t VariablePass::blank_others(const Sweep::Piece& piece,
                                         std::shared_ptr<const Buffer>& values) const {

@@ -83,14 +83,14 @@ class VariablePass {
   std::int64_t leaf_pieces_ = 1;
   std::uint64_t chunk_bytes_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   std::map<std::int64_t, Slot> slots_;
   std::int64_t begin_ = 0, first_ = 0, end_ = 0;  // pieces read, and from first_ on summed
   std::int64_t next_ = 0;                         // piece to be merged
   Leaf values_, tendencies_;
   MomentsTree values_tree_, tendencies_tree_;
 
-  std::mutex counting_;                    // guards what follows; none is taken with it
+  std::mutex counting_;  // guards the fields below; no other lock is taken with it
   std::vector<QuantileSketch> quantiles_;  // by entry
 };
 

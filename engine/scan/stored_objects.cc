@@ -81,8 +81,8 @@ std::optional<Dims> chunk_of_key(const ArrayMetadata& metadata, std::string_view
     if (index && *index <= INT64_MAX && chunk.size() < metadata.shape.size())
       chunk.push_back(static_cast<std::int64_t>(*index));
   }
-  // What is not made of indices alone, "c" and "0" of arrays without dimensions too, differs from
-  // the chunk's key.
+  // Keys that do not consist of indices alone, such as "c" and "0" of arrays without dimensions,
+  // differ from the chunk's key.
   if (chunk.size() != metadata.shape.size() || metadata.key_encoding.key(chunk) != key)
     return std::nullopt;
   return chunk;

@@ -23,14 +23,14 @@ std::string object_key(const ArrayMetadata& metadata, const Dims& chunk);
 /// chunk may lie outside the grid of the array.
 std::optional<Dims> chunk_of_key(const ArrayMetadata& metadata, std::string_view key);
 
-/// Precondition: as chunk_of_key() gives it.
+/// Precondition: as chunk_of_key() returns it.
 bool is_inside(const ChunkGrid& grid, const Dims& chunk);
 
 /// Called for each object; false ends the walk.
 using TakeObject = std::function<bool(const Dims& chunk, const std::string& key)>;
 using TakeNote = std::function<void(const std::string& key, const std::string& why)>;
 
-/// Lists what lies below an array: `take` gets the chunks inside `grid`, `note` the rest but the
+/// Lists the objects below an array: `take` gets the chunks inside `grid`, `note` the rest but the
 /// array's metadata. `grid` is that of the stored objects. Throws what Store::list() throws.
 void list_objects(Store& store, const ArrayMetadata& metadata, const ChunkGrid& grid,
                   const TakeObject& take, const TakeNote& note);

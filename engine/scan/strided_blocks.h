@@ -14,7 +14,7 @@ namespace batchfs {
 using Offsets = std::vector<std::int64_t>;  // in elements, ascending
 
 /// Calls `visit` with blocks of the elements at every sum of offsets, one taken per axis, less
-/// those at the same places behind `before` where that is given.
+/// those at the same places of `before` where that is not null.
 template <class Visit>
 void for_each_block(const std::vector<Offsets>& axes, const double* values, const double* before,
                     Visit&& visit) {

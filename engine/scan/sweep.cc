@@ -82,7 +82,7 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress, std::
   if (first >= end) return;
   const auto state = std::make_shared<State>();
   state->done = first;
-  // As many at a time as keep a remote store busy, in a quarter of the memory.
+  // Enough at a time to keep a remote store busy, within a quarter of the memory.
   const std::uint64_t piece_bytes = source_->chunk_elements() * sizeof(double) + 1;
   const auto at_once = static_cast<std::int64_t>(
       std::clamp<std::uint64_t>(engine.budget().limit() / 4 / piece_bytes, 2, 256));
@@ -122,7 +122,7 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress, std::
       try {
         start(next++);
         lock.lock();
-      } catch (...) {  // no memory: what runs must end before this returns
+      } catch (...) {  // no memory: running work must end before this returns
         lock.lock();
         --state->running;
         state->error = std::current_exception();

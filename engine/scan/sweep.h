@@ -1,6 +1,6 @@
 #pragma once
-// Reading what a view selects of a variable once, chunk by chunk, several chunks at a time: for
-// statistics and for looking for missing values.
+// Reads a view's selection of a variable once, chunk by chunk, several chunks at a time: for
+// statistics and for finding missing values.
 
 #include <functional>
 #include <memory>
@@ -24,7 +24,7 @@ inline std::vector<const Positions*> pointers(const std::vector<Positions>& posi
 std::int64_t touched_chunks(const Variable& variable,
                             const std::vector<const Positions*>& selected);
 
-/// The chunks of a variable, or a made channel, that a selection touches, and what it takes of
+/// The chunks of a variable, or a made channel, that a selection touches, and the selected part of
 /// each. Every selected element is in exactly one piece, also when the selection names a position
 /// twice. Immutable.
 class Sweep {
@@ -50,7 +50,7 @@ class Sweep {
     std::vector<std::int64_t> indices;  // selected, counted from the box's start, ascending
   };
   struct Piece {
-    Box box;  // array coordinates; the smallest that holds what is selected of the chunk
+    Box box;  // array coordinates; the smallest that holds the selected part of the chunk
     std::vector<Axis> axes;  // per dimension of the array
   };
   Piece piece(std::int64_t number) const;

@@ -178,18 +178,18 @@ class CombinedSource final : public SweepSource {
     Buffer operands;
     std::shared_ptr<Buffer> values;
     Done done;
-    std::mutex mutex;  // guards what follows
+    std::mutex mutex;  // guards the fields below
     std::size_t left = 0;
     std::exception_ptr error;
   };
   /// Reads of one operand, in one box.
   struct Pending {
     explicit Pending(std::size_t count) : left(count) {}
-    std::mutex mutex;  // guards what follows
+    std::mutex mutex;  // guards the fields below
     std::size_t left;
     std::exception_ptr error;
 
-    /// One of them has ended; gives whether it was the last, and what went wrong.
+    /// One of them has ended; returns whether it was the last, and the error.
     std::pair<bool, std::exception_ptr> end(std::exception_ptr failed) {
       const std::lock_guard lock(mutex);
       if (failed && !error) error = failed;

@@ -17,13 +17,14 @@ struct SweptChannel {
   std::vector<std::string> dims;
   std::shared_ptr<const SweepSource> source;
   VariableMask mask;
-  /// Per dimension what the view selects, which may have gaps, and of that what samples reach.
+  /// Per dimension the view's selection, which may have gaps, and the part of it that samples
+  /// reach.
   std::vector<Positions> selected, reached;
 };
 
 /// By its number in View::variables(). The view and the part outlive it.
 SweptChannel swept_variable(const View& view, std::uint32_t number, const PartMask& part);
-/// By its number in View::made(). The same; throws what made_source() throws.
+/// Finds it by its number in View::made(). Otherwise the same; throws what made_source() throws.
 SweptChannel swept_made(const View& view, std::uint32_t number, const PartMask& part);
 
 }  // namespace batchfs

@@ -30,8 +30,8 @@ int thread_count(int asked) {
   return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-/// One scan. The calling thread finds the objects and starts the reads; what was read is verified
-/// by the executor.
+/// One scan. The calling thread finds the objects and starts the reads; the executor verifies the
+/// bytes.
 class Scan {
  public:
   Scan(const std::shared_ptr<Store>& store, const VerifyOptions& options,
@@ -44,7 +44,7 @@ class Scan {
                [this] { return tick(); }),
         executor_(thread_count(options.threads)) {}
 
-  /// Work under way uses this object.
+  /// Work in flight uses this object.
   ~Scan() { slots_.wait(); }
   Scan(const Scan&) = delete;
   Scan& operator=(const Scan&) = delete;
@@ -121,7 +121,7 @@ class Scan {
       });
     }
     while (!indexes_.empty()) finish_index();
-    // What is missing counts as done, too.
+    // Missing chunks count as done, too.
     const auto chunks = static_cast<std::int64_t>(count_selected(form->grid, form->selection));
     if (__builtin_add_overflow(before, chunks, &done_)) done_ = INT64_MAX;
   }
@@ -132,11 +132,11 @@ class Scan {
            static_cast<std::uint64_t>(options_.task);
   }
 
-  /// `listed`: the store said that it exists.
+  /// `listed`: the store listed it.
   bool start_object(const FormPtr& form, const Dims& chunk, const std::string& key, bool listed) {
     const std::string name = form->chunk_name(chunk);
     std::uint64_t stored =
-        form->strings ? 0 : form->chain->decoded_size();  // until the answer tells
+        form->strings ? 0 : form->chain->decoded_size();  // until the answer arrives
     if (store_->is_local()) {
       try {
         const std::optional<std::uint64_t> size = store_->size(key);
@@ -281,7 +281,7 @@ class Scan {
             std::function<void(Answer&)> use) {
     auto finish = [this, memory, use = std::move(use)](Answer& answer) {
       use(answer);
-      answer = {};  // its bytes go before their memory is given to others
+      answer = {};  // releases its bytes before their memory is granted to others
       slots_.release(memory);
     };
     if (store_->is_local()) {
@@ -371,7 +371,7 @@ class Scan {
       for (const std::string& string : form.strings->decode(stored)) bytes += string.size();
       return bytes;
     }
-    if (!form.chain->is_plain()) {  // else the size says all
+    if (!form.chain->is_plain()) {  // else the size suffices
       Buffer out(form.chain->decoded_size());
       form.chain->decode(stored.span(), out.span());
     }

@@ -2,8 +2,8 @@
 // Reads every stored chunk of arrays and verifies it: stored size, decoding, checksums, shard
 // indexes.
 //
-// Missing chunks are counted and are no damage. A chunk without a checksum (raw, Blosc) is verified
-// as far as its size and its decoding go: a changed value in it cannot be seen.
+// Missing chunks are counted and are not damage. A chunk without a checksum (raw, Blosc) is
+// verified only by its size and by decoding it: a changed value in it cannot be seen.
 
 #include <cstdint>
 #include <functional>
@@ -49,8 +49,8 @@ void verify_arrays(const std::shared_ptr<Store>& store, const std::vector<Verify
                    const VerifyOptions& options, VerifyCollector& collector);
 
 /// Reads every entry of a disk cache and compares its checksum, whatever store it is of. Nothing is
-/// changed: a damaged entry is dropped when it is next read. Throws not_found where there is no
-/// cache.
+/// changed: a damaged entry is dropped when it is next read. Throws not_found where the cache does
+/// not exist.
 void verify_cache(const std::string& directory, const VerifyOptions& options,
                   VerifyCollector& collector);
 

@@ -14,8 +14,8 @@ namespace batchfs {
 
 /// Immutable but for the counters.
 struct VerifyForm {
-  /// Throws not_supported for what cannot be verified: unsupported metadata, chunks that need more
-  /// than `memory`.
+  /// Throws not_supported for a target that cannot be verified: unsupported metadata, chunks that
+  /// need more than `memory`.
   VerifyForm(const std::shared_ptr<Store>& store, const VerifyTarget& target, std::uint64_t memory);
 
   std::string chunk_name(const Dims& chunk) const;
@@ -36,9 +36,8 @@ struct VerifyForm {
   std::unique_ptr<const StringArray> strings;
   const CodecChain* chain = nullptr;  // of one chunk; null for strings
 
-  std::atomic<std::uint64_t> found{0};  // chunks inside the array that the store has
-  std::atomic<std::uint64_t> unknown{
-      0};  // of which nobody can tell: their shard's index cannot be read
+  std::atomic<std::uint64_t> found{0};    // chunks inside the array that the store has
+  std::atomic<std::uint64_t> unknown{0};  // state unknown: their shard's index cannot be read
 
  private:
   std::unique_ptr<const CodecChain> own_chain_;

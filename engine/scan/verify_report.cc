@@ -15,7 +15,7 @@ std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/// "10.2" behind "9.0".
+/// For sorting: "10.2" after "9.0".
 std::vector<std::uint64_t> chunk_numbers(const std::string& chunk) {
   std::vector<std::uint64_t> numbers;
   for (std::size_t begin = 0; begin < chunk.size();) {

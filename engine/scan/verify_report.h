@@ -1,9 +1,9 @@
 #pragma once
 // The result of verifying a store: counters, and bounded lists of findings.
 //
-// A finding is something broken. A note is something odd that breaks nothing, as an object below an
-// array that is no chunk of it. An array that cannot be verified, since this program cannot read
-// it, is "not checked".
+// A finding is something broken. A note is something odd that breaks nothing, such as an object
+// below an array that is not a chunk of it. An array that cannot be verified, since this program
+// cannot read it, is "not checked".
 
 #include <cstdint>
 #include <mutex>
@@ -17,7 +17,7 @@ namespace damage {
 inline constexpr const char* kSize = "size";  // a stored size that the metadata rules out
 inline constexpr const char* kData = "data";  // does not decode, or a checksum does not match
 inline constexpr const char* kShardIndex = "shard index";  // damaged, or an entry that is wrong
-inline constexpr const char* kUnreadable = "unreadable";   // the store failed to give the bytes
+inline constexpr const char* kUnreadable = "unreadable";   // the store failed to return the bytes
 inline constexpr const char* kMetadata =
     "metadata";  // not valid: the array or group cannot be opened
 inline constexpr const char* kCacheEntry = "cache entry";  // of the local cache
@@ -70,7 +70,7 @@ class VerifyCollector {
   void add_cache_entry(std::uint64_t bytes);
   void interrupt();
 
-  /// What was added so far, the lists sorted.
+  /// The report so far, the lists sorted.
   VerifyReport report() const;
 
  private:
@@ -79,8 +79,8 @@ class VerifyCollector {
   VerifyReport report_;  // guarded by mutex_
 };
 
-/// Of the tasks of one scan. `max_listed` as of the collector. Findings of several tasks, such as
-/// an array that cannot be listed, count once.
+/// Merges the reports of the tasks of one scan. `max_listed` as for the collector. Findings of
+/// several tasks, such as an array that cannot be listed, count once.
 VerifyReport merge_reports(const std::vector<VerifyReport>& reports, std::size_t max_listed);
 
 }  // namespace batchfs

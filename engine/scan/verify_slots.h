@@ -1,5 +1,5 @@
 #pragma once
-// Bounds the work of a scan that is under way, by memory and by number.
+// Bounds the running work of a scan, by memory and by number.
 
 #include <algorithm>
 #include <chrono>
@@ -40,7 +40,7 @@ class WorkSlots {
     released_.notify_one();
   }
 
-  /// Until all that was acquired is released. Calls `tick`, but never gives up.
+  /// Waits until everything acquired is released. Calls `tick`, but never gives up.
   void wait() {
     std::unique_lock lock(mutex_);
     while (running_ > 0) {

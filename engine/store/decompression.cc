@@ -34,7 +34,7 @@ Error too_large(std::uint64_t largest) {
 
 Error cut_short() { return Error(ErrorCode::corrupt, "the file is cut short"); }
 
-/// Memory that grows as bytes come: a damaged file may tell any size.
+/// Memory that grows as bytes arrive: a damaged file may contain any size.
 class Output {
  public:
   Output(std::uint64_t likely, std::uint64_t largest)

@@ -1,5 +1,5 @@
 #pragma once
-// Whole files that are compressed: metadata and reference sets, whose size nobody knows beforehand.
+// Whole files that are compressed: metadata and reference sets, whose decoded size is unknown.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +18,8 @@ FileCompression compression_of(std::span<const std::byte> head);
 /// `largest` bytes.
 Buffer decompress_zstd_frame(std::span<const std::byte> in, std::uint64_t largest);
 
-/// Of a file: all members or frames, one after the other. Throws as above. Precondition: `in` is
-/// compressed.
+/// Decompresses a file: all members or frames, one after the other. Throws as above. Precondition:
+/// `in` is compressed.
 Buffer decompress_file(std::span<const std::byte> in, std::uint64_t largest);
 
 }  // namespace batchfs

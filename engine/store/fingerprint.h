@@ -12,14 +12,14 @@ class Fingerprint {
  public:
   /// Texts have borders: "ab", "c" and "a", "bc" have different fingerprints.
   void add(std::string_view text);
-  /// 32 hexadecimal digits. Of nothing: zeros.
+  /// 32 hexadecimal digits; zeros for nothing.
   std::string text() const;
 
  private:
   std::string state_;  // 32 bytes; empty: of nothing
 };
 
-/// Of one text.
+/// Returns the fingerprint of one text.
 std::string fingerprint(std::string_view text);
 
 /// The first 64 bits, never 0: the version of an object, as Store::state() returns it. The same in

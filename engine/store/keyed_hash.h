@@ -20,10 +20,10 @@ class KeyedHash {
 
   explicit KeyedHash(const Key& key);
   void add(std::string_view bytes);
-  /// A number of 8 bytes, little-endian: the length of what follows, for instance, where several
-  /// texts are hashed one behind the other.
+  /// A number of 8 bytes, little-endian: for instance the length of the text after it, where
+  /// several texts are hashed one after the other.
   void add(std::uint64_t number);
-  /// Of all that was added. Once.
+  /// The hash of everything added. Call once.
   Value value();
 
  private:

@@ -25,16 +25,16 @@ class ObjectVersions {
  public:
   struct Options {
     std::uint64_t memory = 96 << 20;  // bytes of the table, at most
-    /// Called once, when there is no room; may be empty.
+    /// Called once, when the table is full; may be empty.
     std::function<void(const std::string&)> warn;
     std::shared_ptr<VersionTable> table;  // of a session; null: one of its own
-    std::string space;                    // tells users of one table apart
+    std::string space;                    // distinguishes users of one table
   };
   explicit ObjectVersions(Options options);
 
   /// The version of an object whose store reports none. Only that the object exists is remembered.
   static constexpr std::uint64_t kUnknown = VersionTable::kUnknown;
-  /// A hash of what the store reports as the version; kUnknown when that is empty.
+  /// A hash of the version that the store reports; kUnknown when that is empty.
   std::uint64_t digest(std::string_view version) const {
     return version.empty() ? kUnknown : table_->digest(version);
   }
@@ -50,7 +50,7 @@ class ObjectVersions {
   /// Has it been read, whatever its version?
   bool contains(std::string_view key) const { return table_->find(key, space_).has_value(); }
 
-  /// As status.json shows them.
+  /// The counters in status.json.
   std::vector<Store::Counter> counters() const;
 
   /// The errors that every store reports in the same words. `where`: the object.
@@ -65,18 +65,18 @@ class ObjectVersions {
 };
 
 /// For Store::read_version_async(): a version that no object has. The object's origin is asked,
-/// past every cache: what was read before, perhaps of one, cannot be what was stored.
+/// past every cache: the bytes read before, perhaps from a cache, cannot be those that were stored.
 inline constexpr const char* kNoVersion = "\"batchfs-none\"";
 
-/// As Store::read_async(), with kNoVersion.
+/// Like Store::read_async(), with kNoVersion.
 void read_past_caches(Store& store, const std::string& key, const ByteRange& range, ReadDone done);
-/// Gives the bytes of a read alone.
+/// Passes on only the bytes of a read.
 ReadDone as_versioned(Store::VersionedDone done);
 
-/// Who looks at an object: the store itself, or a cache over it, which has versions of its own.
+/// The user of a version: the store itself, or a cache over it, which has versions of its own.
 enum class VersionOwner : char { store = 's', cache = 'c' };
 
-/// What a store is given of `config`.
+/// The options that a store takes from `config`.
 ObjectVersions::Options version_options(const StoreConfig& config,
                                         VersionOwner owner = VersionOwner::store);
 

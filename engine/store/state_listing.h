@@ -12,8 +12,8 @@ class StateListing {
   /// `key` and `state` as those of Store::state(). False ends the listing.
   using Visit = std::function<bool(const std::string& key, std::uint64_t state)>;
   /// Calls `visit` for each object below `prefix`, at any depth, in any order. False, and no call,
-  /// where the store's listings do not tell what Store::state() does: then each object is to be
-  /// asked for. Blocks. Throws as Store::state().
+  /// where the store's listings do not contain what Store::state() returns: then each object must
+  /// be requested. Blocks. Throws as Store::state().
   virtual bool list_states(const std::string& prefix, const Visit& visit) = 0;
 
  protected:

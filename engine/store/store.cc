@@ -41,8 +41,8 @@ struct ObjectUrl {
   std::string folder, name;  // no name: it cannot be an object
 };
 
-/// What follows '?' in an address belongs to every request; in the name of an object it is a
-/// character as any other.
+/// The query after '?' in an address belongs to every request; in the name of an object '?' is an
+/// ordinary character.
 ObjectUrl split_object_url(const std::string& scheme, const std::string& url) {
   const bool is_web = scheme == "http" || scheme == "https";
   const bool has_query = is_web || scheme.starts_with("az") || scheme.starts_with("abfs");
@@ -118,8 +118,8 @@ std::shared_ptr<Store> open_plain_store(const std::string& url, const StoreConfi
       path, {.follow_links = config.follow_links, .versions = version_options(config)});
 }
 
-/// Opens a place outside of a store that refers to it: with nothing of what the user said for the
-/// store itself that names a server, or who asks it.
+/// Opens a place outside of a store that refers to it: without the user's options for the store
+/// itself that name a server or identify the user.
 std::function<std::shared_ptr<Store>(const std::string&)> opener_outside(
     const StoreConfig& config) {
   StoreConfig outside = config;
@@ -149,7 +149,7 @@ bool is_json_name(std::string_view name) {
                      [name](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// The set in a JSON text: half of the memory is for the text, half for what it says.
+/// The set in a JSON text: half of the memory is for the text, half for its contents.
 std::shared_ptr<Store> open_json_set(Buffer bytes, std::shared_ptr<Store> folder,
                                      const std::string& name, const StoreConfig& config) {
   const std::string url = folder->url() + "/" + name;
@@ -189,7 +189,7 @@ std::shared_ptr<Store> open_parquet_set(std::shared_ptr<Store> folder, const Sto
   }
 }
 
-/// The reference set whose file `url` names; nullptr for what cannot be one.
+/// The reference set whose file `url` names; nullptr for a URL that cannot be one.
 std::shared_ptr<Store> open_reference_file(const std::string& url, const StoreConfig& config) {
   const ByteRange whole{0, UINT64_MAX, false, memory_of(config) / 2};
   const std::size_t colon = url.find("://");

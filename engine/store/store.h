@@ -39,7 +39,7 @@ struct ByteRange {
   bool is_whole() const { return !from_end && offset == 0 && length == UINT64_MAX; }
 };
 
-/// What a read ends as: the bytes, nothing (missing), or the error.
+/// The outcome of a read: the bytes, nothing (missing), or the error.
 using ReadOutcome = std::variant<std::optional<Buffer>, std::exception_ptr>;
 using ReadDone = std::function<void(ReadOutcome)>;
 
@@ -55,7 +55,7 @@ class Store {
   virtual std::optional<Buffer> read(const std::string& key, ByteRange range = {}) = 0;
 
   struct PartRead {
-    std::size_t bytes;  // read; fewer than asked for only at the object's end
+    std::size_t bytes;  // read; fewer than requested only at the object's end
     std::uint64_t object_size;
   };
   /// Reads `out.size()` bytes from `offset` into `out`; nullopt when missing. Blocks. Saves the
@@ -83,48 +83,49 @@ class Store {
   virtual std::vector<Entry> list(const std::string& prefix) = 0;
   virtual bool can_list() const { return true; }
 
-  /// What read_version_async() gives.
+  /// The result of read_version_async().
   struct VersionedRead {
     std::optional<Buffer> bytes;  // nullopt: missing, or unchanged
     bool unchanged = false;       // the object still is the version that the caller knows
     /// Changes when the object does (an ETag); empty: the store does not report one.
     std::string version;
-    std::optional<std::uint64_t> object_size;  // where the answer told
-    std::optional<std::int64_t> modified;      // seconds since 1970, where the answer told
+    std::optional<std::uint64_t> object_size;  // if the answer contained it
+    std::optional<std::int64_t> modified;      // seconds since 1970, if the answer contained it
   };
   using VersionedDone = std::function<void(std::variant<VersionedRead, std::exception_ptr>)>;
-  /// As read_async(), for callers that keep what they read: without bytes when the object still has
+  /// Like read_async(), for callers that keep the result: without bytes when the object still has
   /// the version `known`, unless that is empty. With `known` the object's origin is asked, past
-  /// every cache. The default cannot tell versions.
+  /// every cache. The default does not know versions.
   virtual void read_version_async(const std::string& key, ByteRange range, const std::string& known,
                                   VersionedDone done);
 
-  /// A number that changes when what reads of `key` give does, also where sizes stay: of the file of
-  /// the object, of the archive or the file that holds it. The same in every process. 0: missing;
-  /// nullopt: not known. Asks the place itself, past caches that may be out of date. Blocks. Throws
-  /// stale when it is another version than was first read; reads that follow are of this version.
+  /// Returns a number that changes when the bytes of `key` do, even where sizes stay: of the
+  /// object's file, of the archive or the file that holds it. The same in every process. 0:
+  /// missing; nullopt: not known. Asks the place itself, past caches that may be out of date.
+  /// Blocks. Throws stale when it is another version than was first read; later reads are of this
+  /// version.
   virtual std::optional<std::uint64_t> state(const std::string& key);
 
-  /// What reads take, as far as recent ones tell.
+  /// The speed of recent reads.
   struct Speed {
     double latency;  // seconds to the first byte
     double rate;     // bytes per second, of all reads together
     int in_flight;   // reads that are made at a time
   };
   /// For choosing between a whole object and ranges of it. nullopt: ranges are not cheaper, since
-  /// the store is local, the server does not know them, or what is read is kept for later.
+  /// the store is local, the server does not support them, or all reads are kept for later.
   virtual std::optional<Speed> speed() const { return std::nullopt; }
 
-  /// For leaving without waiting for a network: reads under way end with Error{interrupted} in a
-  /// moment, those to come at once. May be called more than once; not by a read's callback. Local
-  /// stores have nothing to end.
+  /// For leaving without waiting for a network: reads in flight soon end with Error{interrupted},
+  /// later ones at once. May be called more than once; not by a read's callback. Local stores have
+  /// nothing to end.
   virtual void stop() {}
 
   struct Counter {
     std::string name;  // as status.json shows it
     std::uint64_t value;
   };
-  /// What the store has done so far: requests, retries, bytes on the wire. Empty where nothing is
+  /// The store's activity so far: requests, retries, bytes on the wire. Empty where nothing is
   /// counted.
   virtual std::vector<Counter> counters() const { return {}; }
 
@@ -142,23 +143,24 @@ class Store {
   /// nullopt: a store without a history.
   virtual std::optional<Revision> revision() const { return std::nullopt; }
 
-  /// Names all that the store holds where that is fixed and metadata do not tell it; else empty.
+  /// Identifies all contents of the store where these are fixed and metadata does not identify
+  /// them; else empty.
   virtual std::string content_id() const { return {}; }
 
   /// Bytes of the memory budget that the store may take while it is open.
   virtual std::uint64_t held_memory() const { return 0; }
 };
 
-/// Which answers to the request for an object mean that it is not there. Servers may say
-/// "forbidden" (403) of what does not exist to those who may not list.
+/// The answers to a request that mean that the object is missing. Servers may answer "forbidden"
+/// (403) for missing objects to clients that may not list.
 enum class MissingAnswers {
-  find_out,  // 404, and 403 where the server says it of an object that cannot exist, too
+  find_out,  // 404, and 403 where the server also answers 403 for an object that cannot exist
   only_404,
   also_403,
 };
 
-/// What the user says about a store beside its URL. Empty or 0: the default, or what the
-/// environment says.
+/// The user's options for a store beside its URL. Empty or 0: the default, or the environment's
+/// setting.
 struct StoreConfig {
   double timeout = 30;   // seconds without progress after which a request has failed
   int retries = 3;       // of one request
@@ -170,10 +172,10 @@ struct StoreConfig {
   std::string cache_dir;         // local cache of stored bytes; empty: none
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
   bool cache_trust = false;      // use cached objects without revalidation
-  /// Shared caches between the machines and a remote store, as parse_cache_urls() gives them;
+  /// Shared caches between the machines and a remote store, in the form of parse_cache_urls();
   /// empty: none. nullopt: those of the environment.
   std::optional<std::vector<std::string>> via;
-  bool via_verify = false;    // compare what they send with the checksums that the store names
+  bool via_verify = false;    // compare their answers with the checksums that the store names
   bool cache_waits = false;   // a read is done when its bytes are in the cache: for filling it
   bool follow_links = false;  // symbolic links of a local store may lead out of it
   bool redirects = true;      // a web server may send its readers to another address
@@ -191,9 +193,9 @@ struct StoreConfig {
   std::shared_ptr<AddressQueries> queries;  // of web addresses that a store refers to
 };
 
-/// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip
-/// archive, an Icechunk repository, or a kerchunk reference set (its .json file);
-/// `icechunk+URL` and `reference::URL` insist on these. Throws not_found when nothing is there,
+/// Opens a place as users type it: a path, file://, http(s)://, s3://, gs:// or az://, also of a
+/// zip archive, an Icechunk repository, or a kerchunk reference set (its .json file);
+/// `icechunk+URL` and `reference::URL` insist on these. Throws not_found when nothing exists there,
 /// access_denied, invalid_argument, not_supported.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
 

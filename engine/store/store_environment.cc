@@ -44,7 +44,7 @@ std::optional<FileText> read_small_file(const std::string& path) {
   }
 }
 
-/// What the system's table of users says of who runs this.
+/// The home directory of the current user in the system's user table.
 std::optional<std::string> home_of_user() {
   char text[4096];
   passwd entry;

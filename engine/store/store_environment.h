@@ -1,6 +1,6 @@
 #pragma once
-// What credentials are looked for in: environment variables, files, servers near by, the clock. One
-// object, so that tests put their own in its place.
+// The sources of credentials: environment variables, files, local servers, the clock. One object,
+// so that tests can substitute their own.
 
 #include <chrono>
 #include <functional>

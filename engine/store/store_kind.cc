@@ -39,7 +39,7 @@ constexpr std::pair<std::string_view, StoreKind> kEndings[] = {
     {".tiff", StoreKind::tiff},
 };
 
-/// What the kind is called, and how to get at its values.
+/// The name of the kind, and how to get at its values.
 std::pair<std::string_view, std::string_view> words(StoreKind kind) {
   constexpr std::string_view kConvert = "open it with xarray and write a Zarr copy with to_zarr()";
   switch (kind) {

@@ -1,5 +1,5 @@
 #pragma once
-// Work at a time, on a thread that may block: what must not run on the HTTP client's thread.
+// Timed work on a thread that may block, for work that must not run on the HTTP client's thread.
 
 #include <condition_variable>
 #include <cstdint>
@@ -20,10 +20,10 @@ class TimerThread {
   TimerThread& operator=(const TimerThread&) = delete;
 
   /// Runs `work` at `time` (nanoseconds of the steady clock; 0: now). `work` must not throw. After
-  /// stop() it is dropped. noexcept: work that is lost for want of memory is waited for.
+  /// stop() it is dropped. noexcept: work that is lost for lack of memory is waited for.
   void post(std::int64_t time, std::function<void()> work) noexcept;
 
-  /// Waits for what runs and drops the rest. Not to be called by posted work.
+  /// Waits for running work and drops the rest. Not to be called by posted work.
   void stop();
 
  private:
@@ -31,13 +31,13 @@ class TimerThread {
     std::int64_t time;
     std::uint64_t number;
     std::function<void()> work;
-    bool operator<(const Item& other) const {  // std::priority_queue gives the largest first
+    bool operator<(const Item& other) const {  // std::priority_queue returns the largest first
       return time != other.time ? time > other.time : number > other.number;
     }
   };
   void run();
 
-  std::mutex mutex_;  // guards what follows; never held while work runs
+  std::mutex mutex_;  // guards the fields below; never held while work runs
   std::condition_variable changed_;
   std::priority_queue<Item> items_;
   std::uint64_t posted_ = 0;

@@ -23,8 +23,8 @@ struct Uri {
 /// Throws invalid_argument unless it is an absolute URL with a host. A fragment is dropped.
 Uri parse_uri(const std::string& text);
 
-/// Of "file:///a/b", "file://localhost/a/b" (RFC 8089) and "file://a/b", which is relative.
-/// Precondition: it begins with "file://".
+/// The path of "file:///a/b", "file://localhost/a/b" (RFC 8089) and "file://a/b", which is
+/// relative. Precondition: it begins with "file://".
 std::string path_of_file_url(const std::string& url);
 
 /// Every byte but letters, digits, "-._~" and those in `also_kept` becomes %XX.

@@ -1,6 +1,5 @@
 #pragma once
-// A table of object versions in memory that may outlive the process: what ObjectVersions keeps its
-// entries in.
+// A table of object versions in memory that may outlive the process: the entries of ObjectVersions.
 //
 // The memory is that of a session that daemons take over from each other. Whatever instruction a
 // daemon is killed at, every state of the table is valid: an entry is taken by setting the first
@@ -11,7 +10,7 @@
 // nobody notices.
 //
 // The table never evicts. It grows up to a number of bytes, by segments that double; in a file, the
-// room of a segment is taken before it is used. What finds no room is not kept.
+// room of a segment is taken before it is used. Versions that find no room are not kept.
 
 #include <atomic>
 #include <cstddef>
@@ -47,8 +46,8 @@ class VersionTable {
   VersionTable(const VersionTable&) = delete;
   VersionTable& operator=(const VersionTable&) = delete;
 
-  /// Limits what this process adds to so many bytes of entries; at least one segment (96 KiB) is
-  /// used.
+  /// Limits this process's additions to this many bytes of entries; at least one segment (96 KiB)
+  /// is used.
   void limit(std::uint64_t bytes);
 
   enum class Accepted : std::uint8_t { yes, other_version, no_room };
@@ -63,7 +62,7 @@ class VersionTable {
 
   std::uint64_t size() const;  // objects
 
-  /// What stands for an object in a table with this secret. No half of it is 0.
+  /// Stands for an object in a table with this secret. No half of it is 0.
   using Identity = KeyedHash::Value;
   static Identity identity(const KeyedHash::Key& secret, std::string_view space,
                            std::string_view key);

@@ -1,6 +1,6 @@
 #pragma once
-// What an object holds that cannot be read as what it should be: what web servers send in place of
-// an object, for errors that say so.
+// Recognises bytes that are not the expected object, such as pages that web servers send instead,
+// for error messages.
 
 #include <cstddef>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace batchfs {
 
-/// "it is gzip data: ..." and what to do; empty where the first bytes say nothing.
+/// "it is gzip data: ..." and what to do; empty where the first bytes show nothing.
 std::string describe_wrong_bytes(std::span<const std::byte> head);
 
 /// The error with that, for bytes that it refuses.

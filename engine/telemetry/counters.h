@@ -1,5 +1,5 @@
 #pragma once
-// What the engine counts. One struct of relaxed atomics, one table that names them: status.json and
+// The engine's counters. One struct of relaxed atomics, one table that names them: status.json and
 // the Prometheus text are written from the table.
 
 #include <atomic>

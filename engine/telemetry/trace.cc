@@ -11,8 +11,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kMaxProcessors =
-    16;  // more share rings: a ring of a few events tells nothing
+constexpr std::size_t kMaxProcessors = 16;  // more share rings: a ring of a few events is useless
 constexpr std::size_t kMaxNames = 4096;
 constexpr std::size_t kMaxName = 255;
 
@@ -97,7 +96,7 @@ Trace::Snapshot Trace::last(std::uint64_t nanoseconds) const {
   const std::uint64_t asked = time > nanoseconds ? time - nanoseconds : 0;
   for (std::size_t group = 0; group < kGroups; ++group) {
     const std::size_t first = snapshot.events.size();
-    std::uint64_t known = asked;  // from here on no ring of the group has forgotten anything
+    std::uint64_t known = asked;  // from now on no ring of the group has overwritten anything
     for (std::size_t i = group * processors_; i < (group + 1) * processors_; ++i) {
       Ring& ring = rings_[i];
       const std::lock_guard lock(ring.mutex);

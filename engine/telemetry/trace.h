@@ -1,6 +1,6 @@
 #pragma once
-// The last seconds of the pipeline as spans: what was fetched, decoded and assembled for which
-// batch, and how long readers waited for it.
+// The last seconds of the pipeline as spans: fetches, decoding and assembly, for which batch, and
+// how long readers waited for it.
 //
 //   Trace trace;
 //   const std::uint64_t began = Trace::now();
@@ -8,7 +8,7 @@
 //   trace.add({.kind = Trace::Kind::decode, .begin = began, .of = batch}, "t2m", {3, 0, 0});
 //
 // Always on: an event costs two looks at the clock and a copy of 128 bytes into a ring of its
-// processor. The rings are as large as they are told at the start, and forget the oldest. Batches
+// processor. The rings have the size set at the start, and overwrite the oldest events. Batches
 // have rings of their own, or a store of many small chunks would push them out.
 
 #include <cstddef>
@@ -40,7 +40,7 @@ class Trace {
   struct Event {
     Kind kind = Kind::fetch;
     End end = End::done;
-    std::uint64_t begin = 0;     // nanoseconds, as now() gives them
+    std::uint64_t begin = 0;     // nanoseconds, as returned by now()
     std::uint64_t duration = 0;  // nanoseconds; add() sets it
     std::uint64_t bytes = 0;     // fetched, decoded, of the batch
     Batch of;
@@ -72,8 +72,8 @@ class Trace {
     std::vector<Event> events;       // by when they began
     std::vector<std::string> names;  // by Batch::view
   };
-  /// What ended in the last `nanoseconds`. Only as far back as nothing is forgotten, for batches
-  /// and for chunks.
+  /// Returns the events that ended in the last `nanoseconds`; for batches and for chunks, only as
+  /// far back as no event was overwritten.
   Snapshot last(std::uint64_t nanoseconds) const;
 
  private:

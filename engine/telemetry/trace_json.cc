@@ -16,7 +16,7 @@ constexpr std::array<const char*, 4> kKindNames{"fetch", "decode", "assemble", "
 
 std::string json_string(std::string_view text) { return json_text(Json(std::string(text)), -1); }
 
-/// Gives each event the first row of its group that is free when it begins.
+/// Assigns each event to the first row of its group that is free when it begins.
 class Rows {
  public:
   explicit Rows(const std::vector<std::string>& names) : names_(names) {}

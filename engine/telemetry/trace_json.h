@@ -8,8 +8,8 @@
 
 namespace batchfs {
 
-/// What overlaps is in rows of its own: "fetch 1", "fetch 2", ... and a row for each reader. Times
-/// are microseconds of CLOCK_MONOTONIC. `process` is its name, `pid` its number.
+/// Overlapping spans are in rows of their own: "fetch 1", "fetch 2", ... and a row for each reader.
+/// Times are microseconds of CLOCK_MONOTONIC. `process` is its name, `pid` its number.
 std::string trace_json(const Trace::Snapshot& snapshot, const std::string& process, int pid);
 
 }  // namespace batchfs

@@ -18,9 +18,9 @@ struct AllowedWindows {
   std::vector<std::string> warnings;
 };
 
-/// What is along one dimension leaves the grid. Keeps in `spec` what it read, for copies of the
-/// view. Throws invalid_argument where no window is left, and as restrict_by_mask() and
-/// keep_part().
+/// Starts left out along one dimension leave the grid. Keeps in `spec` the files that it read, for
+/// copies of the view. Throws invalid_argument where no window is left, and as restrict_by_mask()
+/// and keep_part().
 AllowedWindows keep_allowed(ViewSpec& spec, const RestrictedView& view, WindowGrid& grid);
 
 }  // namespace batchfs

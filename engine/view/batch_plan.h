@@ -1,5 +1,5 @@
 #pragma once
-// What a batch consists of: its tensors, the chunks that it needs, and where their elements go.
+// The contents of a batch: its tensors, the chunks that it needs, and where their elements go.
 
 #include <array>
 #include <cstddef>
@@ -21,8 +21,8 @@ struct TensorSpec {
   Dims shape;                       // of a full batch
   bool padded = false;              // elements may lie outside the selection
   std::array<std::byte, 16> pad{};  // their value, where padded
-  /// Of all samples, in their order, where the values are given with the samples and not read from
-  /// the store: `dims` is then "sample" alone.
+  /// Values of all samples, in their order, where they come with the samples and not from the
+  /// store: `dims` is then "sample" alone.
   std::shared_ptr<const std::vector<std::byte>> values;
   int stack_axis = -1;               // the axis that "stack" made, of dims
   std::vector<CoarsenStep> coarsen;  // of its dimensions, by their stored names
@@ -87,7 +87,7 @@ struct BatchPlan {
   std::vector<GivenValue> given;
   std::vector<MadePart> made;
   std::vector<CombinedPart> combined;      // of a sample in the order of computation
-  std::vector<Padding> combined_paddings;  // of `combined`, in tensors, over what these write
+  std::vector<Padding> combined_paddings;  // of `combined`, in tensors, over their results
 };
 
 }  // namespace batchfs

@@ -98,7 +98,7 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
   std::array<std::int64_t, kMaxDims> inside{};  // positions that are not padding
   for (std::size_t d = 0; d < rank + placement.repeated.size(); ++d)
     inside[d] = axis_at(d).extent();
-  // Across the whole of the other dimensions: what overlaps is padding twice.
+  // Across the whole of the other dimensions: overlaps are padded twice.
   const auto add = [&](std::size_t d, std::int64_t first, std::int64_t count) {
     inside[d] -= count;
     Padding padding{placement.tensor, row.offsets[placement.tensor] + placement.base, {}, {}};
@@ -262,7 +262,7 @@ void PlanBuilder::add_to_group(std::uint32_t variable, std::int64_t chunk, const
     candidates.push_back(static_cast<std::uint32_t>(groups_.size()));
     group = &groups_.emplace_back(Group{variable, chunk, {}});
   }
-  // Several tensors take turns in a group: the last part of the same tensor is the one to go on.
+  // Several tensors take turns in a group: the last part of the same tensor is the one to extend.
   for (std::size_t i = group->parts.size(); i-- > 0 && group->parts.size() - i <= 4;)
     if (group->parts[i].tensor == part.tensor) {
       if (merge(group->parts[i], part)) return;

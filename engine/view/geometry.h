@@ -72,12 +72,12 @@ struct AxisPlacement {
   std::int64_t before = 0;
   /// Positions of `selected` for each of the tensor's: a coarser grid. They divide the window.
   std::int64_t coarse = 1;
-  bool wrap = false;                             // else what lies behind the end is padding
+  bool wrap = false;                             // else positions beyond the end are padding
   std::vector<std::int64_t> offsets{0};          // steps from the window's start, one entry each
-  std::shared_ptr<const LabelOffsets> by_label;  // in place of `offsets`, which has as many
+  std::shared_ptr<const LabelOffsets> by_label;  // in place of `offsets`, which has the same number
   std::int64_t stride =
       0;  // bytes in the tensor from one position to the next; 0: dropped dimension
-  /// Of a source that looks durations up among its own labels, for descriptions: `selected` is of
+  /// For a source that looks durations up among its own labels, for descriptions: `selected` is of
   /// one of them, and each has a placement. Null: none of it.
   std::shared_ptr<const std::vector<Duration>> durations;
 

@@ -162,7 +162,7 @@ class Lookup {
         const LabelNumber number = label_number(index, i);
         if (std::isnan(number)) continue;
         by_number[number] = i;
-        // Of float32 as JSON shows it: 0.1, not 0.1f.
+        // A float32 in JSON's form: 0.1, not 0.1f.
         if (const Json shown = label_json(index, i); shown.is_number())
           by_number[label_number(shown)] = i;
       } else {
@@ -188,7 +188,7 @@ class Lookup {
   void fill(const Json& json, const std::string& key, std::size_t a, std::int64_t entry,
             std::vector<double>& result) const {
     if (a == axes_.size()) {
-      if (json.is_null()) return;  // what JSON writes for NaN
+      if (json.is_null()) return;  // JSON's form of NaN
       if (!json.is_number())
         throw fail(
             fmt::format("\"{}\" of '{}' is not {}", key, variable_.name,
@@ -283,7 +283,7 @@ void parse_methods(const JsonRef& json, NormalizeSpec& spec) {
 
 /// The keys of the numbers that are subtracted and divided by, or subtracted from one another.
 struct MethodKeys {
-  std::string subtract, low, high;  // without `low`, `high` is what is divided by
+  std::string subtract, low, high;  // without `low`, `high` is the divisor
 };
 MethodKeys keys_of(const NormalizeSpec& spec) {
   if (spec.method == Method::minmax) return {"min", "min", "max"};

@@ -4,7 +4,7 @@
 //
 // The statistics are an object of variables, {"t2m": {"mean": 280.5, "std": 21.3}}, or a file that
 // holds one under "variables". Numbers are lists, nested lists for several, along the dimensions
-// that "dims" names; their order is that of "coordinates" where that is given, else of the view's
+// that "dims" names; their order is that of "coordinates" where that is present, else of the view's
 // selection.
 
 #include <functional>
@@ -19,14 +19,14 @@
 
 namespace batchfs {
 
-/// Gives the text of a file that the view names, relative to the view's own. Throws when it cannot
-/// be read.
+/// Returns the text of a file that the view names, relative to the view's own. Throws when it
+/// cannot be read.
 using ReadFile = std::function<std::string(const std::string& path)>;
 
 struct NormalizeSpec {
   enum class Method : std::uint8_t { zscore, minmax, robust, none } method = Method::zscore;
   bool by_tendency = false;          // zscore divides by the standard deviation of tendencies
-  std::optional<double> log_scale;   // log1p comes first; `method` is what follows
+  std::optional<double> log_scale;   // log1p comes first, then `method`
   Json statistics = Json::object();  // of each variable
   std::string where;                 // the file, or the JSON path: for messages
   std::optional<std::vector<std::string>> variables;
@@ -39,15 +39,14 @@ struct NormalizeSpec {
   bool applies_to_made(const std::string& name, bool is_scaled) const;
 };
 
-/// `mixed`: the name of the view in a mixture, whose statistics it takes of a file that has those
+/// `mixed`: the name of the view in a mixture, whose statistics it takes from a file that has those
 /// of all; empty: it is in none.
 NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file,
                               const std::string& mixed = {});
 
-/// What is subtracted from a variable and what it is divided by: its mean and standard deviation
-/// (zscore), its minimum and its range (minmax), its median and the distance of its quartiles
-/// (robust). Throws invalid_argument, naming the variable
-/// and what to do, when there are no numbers for it or when they do not serve.
+/// The subtrahend and divisor of a variable: its mean and standard deviation (zscore), its minimum
+/// and its range (minmax), its median and the distance of its quartiles (robust). Throws
+/// invalid_argument, naming the variable and what to do, when its numbers are missing or unusable.
 std::shared_ptr<const Normalization> resolve_normalization(
     const NormalizeSpec& spec, const Dataset& dataset, const Variable& variable,
     const std::map<std::string, Positions>& selected);

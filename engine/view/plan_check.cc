@@ -86,7 +86,7 @@ class PlanCheck {
     require(elements >= 0 && checked.fits(), "too many elements", tensor);
   }
 
-  /// Checks that a box and its repetitions lie in the tensor; gives their elements.
+  /// Checks that a box and its repetitions lie in the tensor; returns their elements.
   std::int64_t elements_inside(std::uint32_t tensor, std::int64_t offset, const Dims& shape,
                                const Dims& strides, const Repeat* repeat) const {
     require(tensor < tensors_.size(), "there is no such tensor", tensor);
@@ -186,7 +186,7 @@ class PlanCheck {
 
   const View& view_;
   const BatchPlan& plan_;
-  std::vector<Tensor> tensors_;  // and behind them the operands
+  std::vector<Tensor> tensors_;  // followed by the operands
 };
 
 }  // namespace

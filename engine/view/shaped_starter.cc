@@ -50,7 +50,7 @@ Sizes patch_sizes(const Dataset& dataset, const StarterShape& shape) {
   return sizes;
 }
 
-/// Of the steps along time in one sample; floats become float32.
+/// Bytes of the steps along time in one sample; floats become float32.
 double sample_bytes(const Variable& variable, const Sizes& sizes, double steps) {
   double bytes = steps * (variable.cf.decoded.is_float() ? 4 : variable.cf.decoded.itemsize);
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {

@@ -8,10 +8,10 @@
 
 namespace batchfs {
 
-/// 0: not asked for.
+/// 0: not requested.
 struct StarterShape {
   std::int64_t patch = 0;    // positions along each of the last two dimensions
-  bool chunk_patch = false;  // as many as a chunk has there
+  bool chunk_patch = false;  // the size of a chunk there
   std::int64_t time = 0;     // steps of a sample
   std::int64_t predict = 0;  // steps after these, as a tensor of their own
 };

@@ -26,7 +26,7 @@ struct SourceSpec {
 /// Throws with the JSON path.
 std::vector<SourceSpec> parse_sources(const JsonRef& json);
 
-/// What may be a source's or a store's name: letters, digits and "_.-".
+/// Is it a valid name of a source or store: letters, digits and "_.-"?
 bool is_source_name(const std::string& name);
 
 /// "imerg:rain" with a source "imerg" names its variable "rain"; null: no source's. A name of the

@@ -78,7 +78,7 @@ void parse_every(const JsonRef& json, WindowSpec& spec) {
   spec.origin = origin->string();
 }
 
-/// `pad_value`: what the dimensions say of it, once.
+/// `pad_value`: the value in the dimensions, once.
 std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>& pad_value) {
   std::vector<WindowSpec> window;
   for (const auto& [dim, value] : json.members()) {
@@ -270,7 +270,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
                 "missing", "formats", "xbatcher", "samples", "reserve", "split"},
                view_hints::kView);
     if (const auto schema = root.find("$schema")) schema->string();  // for editors
-    if (const auto group = root.find("group")) group->string();  // who opens the store chooses it
+    if (const auto group = root.find("group")) group->string();      // chosen on opening the store
     if (const auto level = root.find("level")) parse_level(*level);  // the same
     if (const auto sources = root.find("sources")) {                 // the same
       parse_sources(*sources);

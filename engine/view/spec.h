@@ -22,7 +22,7 @@
 namespace batchfs {
 
 struct WindowSpec {
-  /// What becomes of the window that reaches over the end.
+  /// The treatment of a window that reaches over the end.
   enum class Edge : std::uint8_t { drop, pad, partial };
 
   std::string dim;
@@ -55,13 +55,13 @@ struct TensorDefinition {
   bool broadcast = false;  // variables are repeated along dimensions of the tensor that they lack
   std::string path;        // in the file, for messages
 
-  /// The steps given along a dimension; null: none are.
+  /// The steps along a dimension; null: none.
   const std::vector<std::int64_t>* offsets_along(const std::string& dim) const {
     for (const auto& [along, steps] : offsets)
       if (along == dim) return &steps;
     return nullptr;
   }
-  /// Those that are durations; null: there are none along the dimension.
+  /// The offsets along a dimension that are durations; null: none.
   std::shared_ptr<const LabelOffsets> by_label_along(const std::string& dim) const {
     for (const auto& [along, labels] : by_label)
       if (along == dim) return labels;
@@ -86,7 +86,7 @@ struct ViewSpec {
   std::vector<TensorDefinition> tensors;  // empty: one per variable
   std::int64_t batch_size = 1;
   Remainder remainder = Remainder::keep;
-  Order order{.buffer = 0};                                // 0: the view says
+  Order order{.buffer = 0};                                // 0: set by the view
   std::vector<std::pair<std::string, std::int64_t>> span;  // chunks of a group, by dim
   std::int64_t epochs = 1;
   std::optional<std::int64_t> epoch_samples;  // nothing: all of them
@@ -114,13 +114,13 @@ struct MixedIn {
   std::string name = {};  // of the view in the mixture
 };
 
-/// What a view needs beside its own text.
+/// The inputs of a view beside its own text.
 struct ViewOptions {
   ReadFile read_file;  // empty: files cannot be named
   FilePath file_path;  // the same, for files that are read piece by piece
   bool as_decoded =
       false;  // without "normalize", "missing" and "dtype", all numbers float64: for scans
-  /// The level of an image that its dataset is of: what "level" and --level came to.
+  /// The image level of its dataset, resolved from "level" and --level.
   std::optional<std::int64_t> level = {};
   std::optional<std::string> part = {};  // of its split
   bool first_part = false;               // where `part` names none

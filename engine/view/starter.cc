@@ -11,7 +11,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kStarterSamples = 32;  // of a batch, if there is no reason for fewer
+constexpr std::int64_t kStarterSamples = 32;  // of a batch, unless there is a reason for fewer
 constexpr std::int64_t kMinSamples = 4;       // before variables are left out
 constexpr std::int64_t kMinWindow = 16;       // along space
 
@@ -50,7 +50,7 @@ std::optional<Duration> regular_step(const Dataset& dataset, const std::string& 
   }
 }
 
-/// Of one sample of a variable. Floats become float32.
+/// Bytes of one sample of a variable. Floats become float32.
 double sample_bytes(const Variable& variable, const StarterWindow& window) {
   double bytes = variable.cf.decoded.is_float() ? 4 : variable.cf.decoded.itemsize;
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {

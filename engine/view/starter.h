@@ -20,8 +20,7 @@ std::optional<std::string> find_unclear(const StarterWindow& window, const Datas
 
 struct StarterView {
   Json view;
-  /// What was made smaller so that a batch fits, each a clause: "4 samples in a batch instead of
-  /// 32".
+  /// The reductions that make a batch fit, each a clause: "4 samples in a batch instead of 32".
   std::vector<std::string> reduced;
   double full_bytes = 0;  // of a batch before that
 };

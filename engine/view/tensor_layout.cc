@@ -264,7 +264,7 @@ class Layouter {
     const Dims sample_shape(std::span(spec.shape).subspan(1));
     try {
       strides_ = c_strides(sample_shape, tensor_.type.itemsize);
-      c_strides(spec.shape, tensor_.type.itemsize);  // refuses what cannot be addressed
+      c_strides(spec.shape, tensor_.type.itemsize);  // refuses unaddressable shapes
     } catch (const Error&) {
       throw too_large();
     }

@@ -1,6 +1,6 @@
 #pragma once
-// How a tensor of windows lies in memory: its dimensions and their order, what is joined into its
-// stack, and where in it each variable goes.
+// How a tensor of windows lies in memory: its dimensions and their order, the dimensions joined
+// into its stack, and where in it each variable goes.
 //
 // Definitions: "tensors" in batchfs-view(5).
 
@@ -17,7 +17,7 @@
 
 namespace batchfs {
 
-/// A tensor as its view defines it. What it refers to is the view's.
+/// A tensor as its view defines it. Refers to the view's objects.
 struct TensorSource {
   std::uint32_t number = 0;  // of the tensor
   const TensorDefinition& definition;

@@ -229,7 +229,7 @@ void View::add_converter(std::uint32_t tensor, std::uint32_t variable, const Dat
   if (variables_[variable]->part == 0)
     for (std::uint32_t p = 1; p < whole_variable(variable).parts.size(); ++p)
       add_converter(tensor, variable + p, type);
-  // Whoever asks whether two tensors hold the same values of a chunk compares addresses.
+  // Shared converters: equal addresses show that two tensors hold the same values of a chunk.
   for (const auto& [of, converter] : converters_)
     if (of.second == variable && converter->result() == type) {
       converters_.emplace(std::pair(tensor, variable), converter);
@@ -303,7 +303,8 @@ void View::check_normalized_names() const {
 
 std::vector<std::string> View::default_variables(const std::vector<std::string>& dims) const {
   std::vector<std::string> names, others;
-  // Of several sources, those that the view names in another place are no variables by that.
+  // With several sources, variables that the view names in another place are not made variables by
+  // that.
   const auto sources = spec_.document.find("sources");
   for (const Variable& variable : dataset_->variables()) {
     if (variable.is_coordinate) continue;
@@ -441,7 +442,7 @@ Json View::provenance(std::int64_t epoch, std::int64_t batch) const {
       if (const Coordinate* index = index_coordinate(window_dims_[w].name))
         coordinates[window_dims_[w].name].push_back(label_json(index->values, row.starts[w]));
   }
-  // Where the samples' windows begin in the selection: what coordinates are looked up with.
+  // Where the samples' windows begin in the selection: coordinates are looked up there.
   const std::vector<std::int64_t> numbers = batch_windows(epoch, batch);
   const std::size_t samples = batch_plan.samples.size(), dims = window_dims_.size();
   Json starts = Json::array();

@@ -30,12 +30,12 @@ class SampleIndex;
 struct RestrictedView;
 struct ViewScan;
 
-/// Windows that are no samples: how many each restriction left out, in the order of application.
+/// Windows that are not samples: how many each restriction left out, in the order of application.
 using Dropped = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// What all views have in common. There are three kinds: views of windows, which may be shuffled,
-/// those that give the batches of xbatcher, see view_kinds.h, and mixtures of views of windows, see
-/// mix/mixed_view.h.
+/// The common part of all views. There are three kinds: views of windows, which may be shuffled,
+/// those that produce the batches of xbatcher, see view_kinds.h, and mixtures of views of windows,
+/// see mix/mixed_view.h.
 class View {
   friend class MixedView;  // reads the members of its components
 
@@ -53,7 +53,7 @@ class View {
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
   const std::vector<std::string>& formats() const { return spec_.formats; }
   virtual std::int64_t samples() const = 0;
-  /// Samples of an epoch: all, unless the view says otherwise.
+  /// Samples of an epoch: all, unless the view limits them.
   virtual std::int64_t epoch_samples() const { return samples(); }
   virtual std::int64_t batch_size() const = 0;
   /// Global batches in an epoch.
@@ -65,33 +65,34 @@ class View {
   /// Windows before restrictions; without those in dropped() they are the samples.
   virtual std::int64_t windows() const { return samples(); }
   virtual Dropped dropped() const { return {}; }
-  /// What a user should know about the samples, one line each.
+  /// Warnings for the user about the samples, one line each.
   virtual std::vector<std::string> warnings() const { return {}; }
 
   /// The split that the view is a part of; nullopt: none.
   const std::optional<SplitSpec>& split() const { return spec_.split; }
   const SplitPart& part() const { return spec_.part; }
-  /// Calls `use` with what restricts the view's windows, before missing values do; not for views
-  /// without windows.
+  /// Calls `use` with the restrictions of the view's windows, before missing values do; not for
+  /// views without windows.
   using UseWindows = std::function<void(const RestrictedView& view, const ViewScan& scan)>;
   virtual void visit_windows(const UseWindows& use) const;
 
-  /// Windows with missing values are no samples ("missing": "skip"), and which those are is not
-  /// known yet: until with_samples() says so, samples() counts every window and there are no plans.
+  /// Windows with missing values are not samples ("missing": "skip"), and which those are is not
+  /// known yet: until with_samples() sets them, samples() counts every window and there are no
+  /// plans.
   virtual bool needs_scan() const { return false; }
-  /// What scan_samples() needs of a view that skips missing values.
+  /// The inputs of scan_samples() for a view that skips missing values.
   virtual ViewScan scan() const;
   /// This view with its samples; null: every window is one, as for estimates. Throws when there are
   /// none.
   virtual std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const;
 
-  /// The views that a mixture mixes, in their order; empty: this is no mixture.
+  /// The views that a mixture mixes, in their order; empty: this is not a mixture.
   virtual std::vector<std::shared_ptr<const View>> components() const { return {}; }
   /// This mixture with the same views, whose samples are known now.
   virtual std::shared_ptr<const View> with_components(
       std::vector<std::shared_ptr<const View>> components) const;
 
-  /// How samples are ordered; null where that is not the view's to say (xbatcher).
+  /// How samples are ordered; null where the view does not determine it (xbatcher).
   virtual const Order* order() const { return nullptr; }
   /// This view in another order, with the same samples; a block order's window of 0 stands for the
   /// default. Views whose order() is null have no other.
@@ -102,7 +103,7 @@ class View {
   /// dimension.
   std::vector<Dims> window_starts(std::int64_t epoch, std::int64_t batch) const;
 
-  /// What the view selects along a dimension of the dataset.
+  /// The view's selection along a dimension of the dataset.
   const Positions& selected(const std::string& dim) const { return selected_.at(dim); }
 
   /// The array indices of these positions along dimension `d` of a variable, by its number.
@@ -143,13 +144,13 @@ class View {
 
   /// Sample numbers of a batch in row order; cheap.
   virtual std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const = 0;
-  /// The sample numbers, and behind them where each sample's window begins, sample by sample: a
+  /// The sample numbers, followed by where each sample's window begins, sample by sample: a
   /// position of the selection per window dimension. As cheap.
   std::vector<std::int64_t> batch_windows(std::int64_t epoch, std::int64_t batch) const;
   const std::vector<WindowDim>& window_dims() const { return window_dims_; }
 
-  /// The attributes of a tensor: those that all its variables share. Of normalized values the units
-  /// are called "original_units".
+  /// The attributes of a tensor: those that all its variables share. For normalized values the
+  /// units are called "original_units".
   Json attributes_of(std::uint32_t tensor) const;
 
   /// schema.json, view.json (every default filled in), batch-….json.
@@ -186,20 +187,20 @@ class View {
   BatchPlan plan_rows(std::vector<std::int64_t> samples, const std::vector<Row>& rows) const;
   /// Adds the values that are given with the plan's samples, each to its row.
   void add_given(BatchPlan& plan, const std::vector<Row>& rows) const;
-  /// Array indices of a window, first and behind the last, along each window dimension.
+  /// Array indices of a window, first and after the last, along each window dimension.
   Json window_json(const Dims& starts) const;
   /// Throws when files of the view's formats cannot have this name in them.
   void check_tensor_name(const std::string& name, const std::string& path) const;
   /// Throws not_found with `path` and the nearest name.
   const Variable& find_variable(const std::string& name, const std::string& path) const;
-  /// The number of a variable that can be read, entering it in variables_; of a concatenated one
-  /// that of its first part, behind which the others follow. Throws with `path`.
+  /// The number of a variable that can be read, entering it in variables_; for a concatenated one
+  /// that of its first part, which the others follow. Throws with `path`.
   std::uint32_t use_variable(const std::string& name, const std::string& path);
   /// Throws not_supported where the variable repeats a dimension of the windows and the view does
-  /// not say whether windows slide along the repetition: xarray selects along both.
+  /// not state whether windows slide along the repetition: xarray selects along both.
   void check_repeated_dims(const Variable& variable, const std::string& path) const;
-  /// Throws where a source lacks labels along a dimension that is no window's, of which there would
-  /// be no value.
+  /// Throws where a source lacks labels along a dimension that is not a window's, which would leave
+  /// no value there.
   void check_joined(const Variable& variable, std::size_t d, const Positions& stored) const;
   /// The type of a variable in a tensor: as decoded, float64 for normalised integers; floats cast
   /// to the view's dtype.
@@ -209,10 +210,10 @@ class View {
   Finish finish_of(std::uint32_t variable, const DataType& type);
   void add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
                      const DataType& type);
-  /// When all tensors are known: sorts out what of the made channels is made of variables. Gives
-  /// the bytes of a sample's operands of each combination.
+  /// When all tensors are known: finds the made channels that are made of variables. Returns the
+  /// bytes of a sample's operands of each combination.
   std::vector<std::int64_t> add_combinations();
-  /// `padding` takes what of the operands is padding, for their channel in its tensor.
+  /// `padding` takes the padding of the operands, for their channel in its tensor.
   void add_combination(const MadeChannel& channel, const VariablePlacement& placement,
                        std::shared_ptr<const Converter> converter, ChannelPadding& padding);
   /// A variable or channel of a coarsened tensor.
@@ -233,16 +234,16 @@ class View {
                    const std::vector<TensorSource::Channels>& channels) const;
   /// Data variables that have every one of `dims`. Throws when there are none.
   std::vector<std::string> default_variables(const std::vector<std::string>& dims) const;
-  /// What stands for elements of a tensor that lie outside the selection: the view's pad_value;
-  /// else NaN, NaT, false or 0. Throws when the type cannot hold it.
+  /// The value of elements of a tensor that lie outside the selection: the view's pad_value; else
+  /// NaN, NaT, false or 0. Throws when the type cannot hold it.
   std::array<std::byte, 16> pad_element(const DataType& type, const std::string& path) const;
   /// Throws unless "normalize" names variables of this view only.
   void check_normalized_names() const;
   void collect_coordinates();
-  /// "imerg:" for a variable of a source but the first, of one of several stores one behind the
-  /// other the store's name; else empty.
+  /// "imerg:" for a variable of a source but the first, for one of several concatenated stores the
+  /// store's name; else empty.
   std::string source_prefix(const Variable& variable) const;
-  /// The variable that use_variable() gave the number for, with all its parts.
+  /// The variable that use_variable() returned the number for, with all its parts.
   const Variable& whole_variable(std::uint32_t number) const;
   Json variable_json(const VariablePlacement& placement, const TensorSpec& tensor) const;
   /// Index values along a dimension after selection; an empty type when it has no coordinate.
@@ -255,7 +256,7 @@ class View {
   std::vector<std::vector<Positions>> stored_;  // per variable and dimension of its array
   std::vector<WindowDim> window_dims_;
   std::vector<TensorSpec> tensors_;
-  /// Bytes of a sample in each tensor, and behind them of its operands in each combination.
+  /// Bytes of a sample in each tensor, followed by those of its operands in each combination.
   std::vector<std::int64_t> sample_bytes_;
   std::vector<const Variable*> variables_;
   std::vector<std::unique_ptr<Variable>> settled_;  // times, as settled_decoding() has them; parts

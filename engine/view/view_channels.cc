@@ -1,5 +1,5 @@
-// What the tensors of a view are made of: variables of the store, channels that are made, and
-// those that are made of variables.
+// The channels of a view's tensors: variables of the store, channels that are made, and those that
+// are made of variables.
 
 #include <algorithm>
 
@@ -177,7 +177,7 @@ std::vector<std::int64_t> View::add_combinations() {
 }
 
 void View::add_combined(BatchPlan& plan, const Row& row) const {
-  // Those that are operands of others have higher numbers.
+  // Operands of others have higher numbers.
   for (auto c = static_cast<std::uint32_t>(combinations_.size()); c-- > 0;) {
     const std::uint32_t into = combinations_[c]->into();
     plan.combined.push_back({c, into, row.offsets[into] + combinations_[c]->base(),

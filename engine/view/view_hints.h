@@ -1,6 +1,6 @@
 #pragma once
-// Keys and values that other loaders have (PyTorch, TensorFlow, xbatcher, xarray), each with what a
-// view says for it.
+// Keys and values of other loaders (PyTorch, TensorFlow, xbatcher, xarray), each with a view's
+// equivalent.
 
 #include "engine/base/key_hints.h"
 

@@ -1,4 +1,4 @@
-// schema.json: what the batches of a view hold, for readers that do not open the store.
+// schema.json: the contents of a view's batches, for readers that do not open the store.
 
 #include <algorithm>
 

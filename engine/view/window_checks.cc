@@ -35,8 +35,8 @@ std::pair<std::int64_t, std::int64_t> start_numbers(const WindowSpec& window, st
     const std::int64_t room = length - window.size - most;
     last = room >= 0 ? room / window.stride : -1;
     if (window.edge != WindowSpec::Edge::drop) {
-      // One more when something is left behind the last whole window, and every offset of it
-      // begins inside.
+      // One more when something is left after the last whole window, and every offset of it begins
+      // inside.
       const std::int64_t next = std::max(first, last + 1);
       const bool left = last < first || last * window.stride < room;
       if (left && next * window.stride + most < length) last = next;

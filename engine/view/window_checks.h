@@ -1,5 +1,5 @@
 #pragma once
-// What must hold for the windows of a view and the names of its tensors.
+// Checks of a view's windows and of the names of its tensors.
 
 #include <cstdint>
 #include <optional>
@@ -24,9 +24,9 @@ void check_circle(const Dataset& dataset, const std::string& dim, const Position
 std::pair<std::int64_t, std::int64_t> start_numbers(const WindowSpec& window, std::int64_t length,
                                                     std::int64_t least, std::int64_t most);
 
-/// Throws where a split would not see what offsets take that another source looks up among its own
-/// labels: they are no part of the footprints that it keeps apart. A gap along the dimension may
-/// do.
+/// Throws where a split would not see the values at offsets that another source looks up among its
+/// own labels: they are not in the footprints that it keeps apart. A gap along the dimension may
+/// cover them.
 void check_footprints(const OffsetList& offsets, const std::optional<SplitSpec>& split);
 
 /// Can elements of a tensor lie outside of the selection, or where another source has nothing?

@@ -15,7 +15,7 @@
 
 namespace batchfs {
 
-/// `ranges`: along each window dimension the steps that offsets go before (0 or less) and behind (0
+/// `ranges`: along each window dimension the steps that offsets go before (0 or less) and after (0
 /// or more) the window. Throws invalid_argument where no window fits, not_supported for more than
 /// 2^60 windows.
 WindowGrid window_grid(const std::vector<WindowSpec>& windows,

@@ -173,7 +173,7 @@ class WindowView final : public View {
     const std::int64_t runs = std::min(spec_.order.buffer, groups);
     if (!index_ && !groups_.is_uneven())
       return std::max<std::int64_t>(1, runs * groups_.group_samples());
-    // Of windows that are skipped, as many in a run as elsewhere; of groups, those of mean size.
+    // For skipped windows, as many in a run as elsewhere; for groups, those of mean size.
     const double kept = static_cast<double>(samples_) / static_cast<double>(windows_);
     const double size =
         static_cast<double>(groups_.in_groups()) / static_cast<double>(groups_.count());
@@ -296,7 +296,7 @@ class WindowView final : public View {
         definitions_.push_back({.name = names[i], .variables = {names[i]}, .path = path});
       }
     } else if (spec_.variables) {
-      // The tensors name the variables used; an unknown name here is an error all the same.
+      // The tensors name the variables used; an unknown name here is still an error.
       for (std::size_t i = 0; i < spec_.variables->size(); ++i)
         find_variable((*spec_.variables)[i], fmt::format("variables[{}]", i));
     }
@@ -363,7 +363,7 @@ class WindowView final : public View {
               epoch_samples(), spec_.batch_size));
   }
 
-  /// The steps that offsets go before and behind the window, at most: {-1, 2}.
+  /// The maximum steps that offsets go before and after the window: {-1, 2}.
   std::pair<std::int64_t, std::int64_t> offset_range(const std::string& dim) const {
     std::int64_t least = 0, most = 0;
     for (const TensorDefinition& tensor : definitions_)
@@ -444,7 +444,7 @@ class WindowView final : public View {
     }
   }
 
-  /// What a tensor is laid out from. Throws unless its variables are of one type.
+  /// The inputs of a tensor's layout. Throws unless its variables are of one type.
   TensorSource source(std::uint32_t t) const {
     const TensorDefinition& tensor = definitions_[t];
     return {t,

@@ -1,4 +1,4 @@
-// Views that give the batches of xbatcher.BatchGenerator, in its order, with its shapes and
+// Views that produce the batches of xbatcher.BatchGenerator, in its order, with its shapes and
 // dimension names. Source: xbatcher 0.4, generators.py.
 //
 // Every sliced dimension has patches; every batch takes a run of patches of each dimension, and
@@ -111,7 +111,7 @@ class XbatcherView final : public View {
     return result;
   }
 
-  /// Of a batch's first patch.
+  /// The starts of a batch's first patch.
   void starts_of(std::int64_t sample, std::int64_t* starts) const override {
     const std::vector<std::pair<std::int64_t, std::int64_t>> ranges = patch_ranges(sample);
     for (std::size_t w = 0; w < ranges.size(); ++w) starts[w] = ranges[w].first * sliced_[w].stride;
@@ -233,7 +233,7 @@ class XbatcherView final : public View {
     return dims;
   }
 
-  /// What is not input is stacked to "sample" when there are several such dimensions (the patches
+  /// Dimensions that are not input are stacked to "sample" when there are several (the patches
   /// count).
   bool stacks() const { return others_.size() + (x_.concat_input_dims ? 1 : 0) >= 2; }
 
@@ -251,8 +251,8 @@ class XbatcherView final : public View {
     const std::string suffix = x_.concat_input_dims ? "_input" : "";
     TensorSpec spec{variable.name, type, {}, {}};
     std::vector<std::string> order;  // of the dimensions inside a patch
-    // xarray stacks, and repeats along what is missing of the stacked dimensions, the variables
-    // that have one of them. Concatenated patches all do.
+    // xarray stacks the variables that have one of the stacked dimensions, and repeats them along
+    // the others. Concatenated patches all do.
     const bool has_stacked =
         x_.concat_input_dims || std::any_of(others_.begin(), others_.end(),
                                             [&](const auto& dim) { return contains(own, dim); });
@@ -319,7 +319,7 @@ class XbatcherView final : public View {
     patch_shapes_.push_back(spec.shape);
     tensors_.push_back(std::move(spec));
     tensors_.back().shape = shape_of(t, patches_in(0));
-    c_strides(tensors_.back().shape, type.itemsize);  // refuses what cannot be addressed
+    c_strides(tensors_.back().shape, type.itemsize);  // refuses unaddressable shapes
   }
 
   const XbatcherSpec x_;

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 using Sum = std::conditional_t<sizeof(T) == 4, double, long double>;
 
-/// What a box has in one row of the region. By index along the row minus `start`.
+/// The values of a box in one row of the region. By index along the row minus `start`.
 template <class T>
 struct RowPart {
   std::int64_t start, end;
@@ -56,7 +56,7 @@ void add(const T* values, const double* weights, double outer, std::int64_t coun
   }
 }
 
-/// Of one row after another; keeps their memory.
+/// Blends one row after another; keeps its memory between rows.
 template <class T>
 class RowBlender {
  public:

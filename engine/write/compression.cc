@@ -42,8 +42,8 @@ constexpr std::uint64_t kMaxBloscBlock = 4 << 20, kMaxBloscZstdBlock = 1 << 20; 
 constexpr std::uint64_t kBloscCodecMemory = 1 << 20;  // hash tables of its codecs but Zstandard
 constexpr int kMaxZstdLevel = 22;
 
-/// Of a context of Zstandard, by versions 1.4 to 1.5, at most. Not asked of the library: the plan
-/// of a copy must not depend on its version, and it tells only programs with its static form.
+/// Maximum memory of a Zstandard context, for versions 1.4 to 1.5. Not asked of the library: the
+/// plan of a copy must not depend on its version, and only programs with its static form can ask.
 std::uint64_t zstd_memory(int level, std::uint64_t bytes) {
   struct Tables {
     int max_level;
@@ -52,7 +52,7 @@ std::uint64_t zstd_memory(int level, std::uint64_t bytes) {
   // 0 is level 3.
   constexpr Tables kTables[] = {{3, 2},   {6, 4},   {8, 7},   {9, 13},
                                 {11, 25}, {18, 66}, {19, 84}, {22, 390}};
-  // Tables are no larger than short inputs need.
+  // For short inputs the tables are smaller.
   constexpr std::uint64_t kAlways = 256 << 10, kPerByte = 28;
   const Tables* tables = std::begin(kTables);
   while (level > tables->max_level) ++tables;

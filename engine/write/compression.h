@@ -1,7 +1,7 @@
 #pragma once
 // Compressors of chunks that are written, the counterpart of the decoders in engine/codec.
 //
-// The same bytes and the same compressor give the same result on every machine with the same
+// The same bytes and the same compressor produce the same result on every machine with the same
 // libraries: nothing here depends on threads or time.
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace batchfs {
 
-/// What `--codec` says: "zstd", "zstd:9", "blosc", "blosc:zstd:5", "gzip:6", "none".
+/// The value of `--codec`: "zstd", "zstd:9", "blosc", "blosc:zstd:5", "gzip:6", "none".
 struct Compression {
   enum class Method : std::uint8_t { none, zstd, blosc, gzip } method = Method::zstd;
   int level = 3;
@@ -30,7 +30,7 @@ Json v3_codec(const Compression& compression, std::uint32_t itemsize);
 /// The compressor of v2 metadata; null for Method::none.
 Json v2_compressor(const Compression& compression, std::uint32_t itemsize);
 
-/// Bytes that compress() needs and gives at most.
+/// The maximum number of bytes that compress() needs and returns.
 std::uint64_t compressed_bound(const Compression& compression, std::uint64_t bytes);
 /// Bytes that an encoder of chunks of this size takes beside its input and output, while compress()
 /// runs or, of Zstandard, as long as the thread lives.

@@ -34,8 +34,8 @@ struct OutputArray {
   bool writes_fill = false;
 };
 
-/// `format` is 2 or 3; `path` that in the output. Throws not_supported for what the format cannot
-/// hold, invalid_argument for shards that are no whole number of chunks.
+/// `format` is 2 or 3; `path` that in the output. Throws not_supported for arrays that the format
+/// cannot hold, invalid_argument for shards that are not a whole number of chunks.
 OutputArray make_output_array(const ArrayMetadata& source, const std::string& path, int format,
                               const OutputChunks& chunks, const Compression& compression);
 

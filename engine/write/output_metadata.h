@@ -10,7 +10,7 @@
 
 namespace batchfs {
 
-/// The key whose presence says that an output is complete: the last one that is put.
+/// The key whose presence marks an output as complete: the last one that is put.
 std::string last_key(int format, bool is_array);
 
 /// Puts all documents, the one that makes the output a Zarr store last. `arrays` are paths in the

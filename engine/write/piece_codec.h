@@ -14,7 +14,7 @@
 namespace batchfs {
 
 /// Decoded bytes of a slab, or one element where that is more. Fits into a processor's cache with
-/// what is made of it.
+/// its encoded form.
 inline constexpr std::int64_t kSlabBytes = 128 << 10;
 
 /// Precondition: `values` has whole elements of `itemsize` bytes, and at least one.
@@ -23,7 +23,7 @@ Buffer encode_slab(std::span<const std::byte> values, std::uint32_t itemsize);
 /// Stored bytes of a slab, at most.
 std::uint64_t encoded_slab_bound(std::uint64_t decoded);
 
-/// False if `stored` is not exactly the slab of as many values, with the checksum that it names.
+/// False if `stored` is not exactly the slab of `values`, with the checksum that it contains.
 bool decode_slab(std::span<const std::byte> stored, std::span<std::byte> values);
 
 }  // namespace batchfs

@@ -109,7 +109,7 @@ class StoredSlabs {
   }
 
  private:
-  /// Reads the slab that is due and those behind it that fit.
+  /// Reads the slab that is due and those after it that fit.
   void refill(std::uint64_t size) {
     if (!left_.empty()) throw damaged(key_);
     for (std::size_t behind = number_;

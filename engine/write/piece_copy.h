@@ -1,11 +1,11 @@
 #pragma once
-// The pieces between the two passes of a rechunk: what a region of the first pass shares with each
-// region of the second.
+// The pieces between the two passes of a rechunk: the intersection of a region of the first pass
+// with each region of the second.
 //
 // The pieces of a region of the first pass are one object: the offsets of all pieces and the end as
 // 64-bit numbers, then the pieces. A piece is the stored sizes of its slabs as 32-bit numbers, then
-// the slabs (piece_codec.h), of which both sides know the shapes. As in region_copy.h, items are
-// done by several threads.
+// the slabs (piece_codec.h), of which both sides know the shapes. As in region_copy.h, several
+// threads process items.
 
 #include <atomic>
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace batchfs {
 
-/// What both sides must agree on.
+/// The parameters that both sides must agree on.
 struct PieceForm {
   OutputStore& store;
   std::string folder;  // a key

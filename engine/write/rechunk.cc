@@ -23,10 +23,10 @@ namespace batchfs {
 namespace {
 
 constexpr int kRemoteReads = 32, kRemoteWrites = 16;  // at a time
-/// What a process takes beside the values: 18 MiB for the program and its libraries, 16 for freed
+/// Memory of a process beside the values: 18 MiB for the program and its libraries, 16 for freed
 /// buffers (kMinPooled), up to 4 of free memory in each of a few heaps.
 constexpr std::uint64_t kProgramMemory = 42 << 20;
-/// Of a thread: its stack, contexts of decoders, slabs of pieces (piece_codec.h).
+/// Memory of a thread: its stack, contexts of decoders, slabs of pieces (piece_codec.h).
 constexpr std::uint64_t kThreadMemory = 1 << 20;
 
 /// Limits that these alone would nearly take are halved.
@@ -46,8 +46,8 @@ bool is_strings(const RechunkArray& array) { return array.array == nullptr; }
 /// 4 KiB. Thread-safe.
 class SpareRegions {
  public:
-  /// One of this size, or a new one: then all others go first, so that there are never more than
-  /// fit into the memory of regions under way.
+  /// One of this size, or a new one: then all others are freed first, so that there are never more
+  /// than fit into the memory of regions in progress.
   Buffer take(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     for (Buffer& one : spare_)
@@ -199,7 +199,7 @@ class Rechunk::Running {
     run_.expect(done, all);
   }
 
-  /// False when it was interrupted. What is done is saved in any case.
+  /// False when it was interrupted. Completed regions are saved in any case.
   bool run_pass(int pass) {
     std::vector<Unit> units;
     for_each_unit(pass, [&](const Unit& unit) {
@@ -305,7 +305,7 @@ class Rechunk::Running {
   std::shared_ptr<OutputStore> pieces_;  // null where one pass is enough
   RecordedRun run_;
   SpareRegions spare_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   RechunkResult result_;
 };
 

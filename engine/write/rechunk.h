@@ -1,10 +1,10 @@
 #pragma once
 // Copies arrays of a store to another Zarr store with other chunks.
 //
-// Values go as they are stored, without decoding of CF conventions. Memory is bounded, every stored
-// byte is read once in a pass (see rechunk_plan.h), and a copy that was ended at any moment is
-// continued by the next run with the same options, to the same bytes. Metadata is written last: an
-// unfinished output is no Zarr store.
+// Values are copied as they are stored, without decoding of CF conventions. Memory is bounded,
+// every stored byte is read once in a pass (see rechunk_plan.h), and a copy that was ended at any
+// moment is continued by the next run with the same options, to the same bytes. Metadata is written
+// last: an unfinished output is not a Zarr store.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace batchfs {
 
-/// What a run did.
+/// The result of a run.
 struct RechunkResult {
   enum class State : std::uint8_t {
     finished,     // the output is complete
@@ -54,8 +54,8 @@ class Rechunk {
   /// Bytes of decoded values of all arrays with values of fixed size.
   std::uint64_t decoded_bytes() const;
 
-  /// Does the share of this task. Throws what went wrong; what was done before stays done. Throws
-  /// stale when the store changes meanwhile, or has changed since the output was begun.
+  /// Does the share of this task. Throws the first error; completed work stays done. Throws stale
+  /// when the store changes meanwhile, or has changed since the output was begun.
   RechunkResult run(const std::shared_ptr<OutputStore>& output, const RechunkRun& how);
 
  private:
@@ -66,7 +66,8 @@ class Rechunk {
   };
   Threads choose_threads() const;
   std::vector<SourceArray> source() const;
-  /// Names the run in the output: see RunRecord. `source`: the versions of what it reads.
+  /// Identifies the run in the output: see RunRecord. `source`: the versions of the arrays that it
+  /// reads.
   Json identity(const Json& source) const;
 
   const std::shared_ptr<Store> store_;

@@ -26,7 +26,7 @@ struct RechunkOptions {
   Compression compression;
   int format = 3;
   std::vector<std::string> variables;  // names in the group; empty: all
-  std::string group;                   // what is copied, to the root of the output
+  std::string group;                   // the group that is copied, to the root of the output
   int threads = 0;                     // 0: one per core
   std::uint64_t memory = 0;            // bytes
   bool remote_output = false;          // then more objects are put at a time

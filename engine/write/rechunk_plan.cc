@@ -63,7 +63,7 @@ RechunkPlan plan_rechunk(const Dims& shape, std::uint64_t itemsize, const Dims& 
   RechunkPlan plan{both, both};
   plan.read_bytes = plan.write_bytes = region_bytes(both, itemsize);
   if (plan.read_bytes <= limit) return plan;
-  // The encoded pieces of a region are held until all are there.
+  // The encoded pieces of a region are held until all are encoded.
   const std::uint64_t read_limit = limit / 16 * 7;
   const auto check = [](std::uint64_t bytes, std::uint64_t room) {
     if (bytes > room)

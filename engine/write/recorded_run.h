@@ -21,8 +21,8 @@ class RecordedRun {
   struct Hooks {
     std::function<void(std::int64_t done, std::int64_t all)> progress;
     std::function<bool()> cancelled;  // asked several times a second
-    /// Makes durable what a recorded unit needs besides the output's own objects. Called by another
-    /// thread, one call at a time.
+    /// Makes the other dependencies of a recorded unit durable, besides the output's own objects.
+    /// Called by another thread, one call at a time.
     std::function<void()> before_save;
   };
 
@@ -33,14 +33,14 @@ class RecordedRun {
   /// Sets where the progress begins and ends, in the caller's measure.
   void expect(std::int64_t done, std::int64_t all);
 
-  /// As run_regions(). Units noted by note_done() are recorded every `save_every`, and at the end,
-  /// also after an error. False: it was cancelled. May be called again, for a second pass.
+  /// Like run_regions(). Units noted by note_done() are recorded every `save_every`, and at the
+  /// end, also after an error. False: it was cancelled. May be called again, for a second pass.
   bool run(const RegionLimits& limits, const std::function<std::shared_ptr<RegionWork>()>& next);
 
   /// For RegionWork::done: `amount` in the measure of the progress. Thread-safe.
   void note_done(std::int64_t unit, std::int64_t amount);
-  /// For a long RegionWork::begin, which runs on the thread that calls run(): reports what is due,
-  /// and begins to record it. Throws interrupted once the run is cancelled.
+  /// For a long RegionWork::begin, which runs on the thread that calls run(): reports progress that
+  /// is due, and begins to record it. Throws interrupted once the run is cancelled.
   void keep_up();
 
  private:
@@ -50,13 +50,13 @@ class RecordedRun {
   void start_saving();
   void save();
 
-  RunRecord& record_;  // its thread-safety: nothing is noted while saving_ is under way
+  RunRecord& record_;  // its thread-safety: nothing is noted during saving_
   const Hooks hooks_;
   const std::chrono::milliseconds save_every_;
   std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
   std::int64_t all_ = 0;
   bool cancelled_ = false, save_failed_ = false;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   std::vector<std::int64_t> finished_;
   std::int64_t done_ = 0;
   /// Last: it uses the members above. Bringing objects to the disk may take many seconds, in which

@@ -44,7 +44,7 @@ class ObjectWriter {
   std::size_t items() const { return items_; }
   void write(std::size_t item, const std::byte* values);
 
-  /// Of stored bytes that were put so far.
+  /// Stored bytes put so far.
   std::uint64_t stored_bytes() const { return stored_bytes_; }
   std::uint64_t objects_put() const { return objects_put_; }
 

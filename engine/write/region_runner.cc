@@ -32,7 +32,7 @@ class RegionRunner {
         writes_(limits.write_threads) {
     if (!limits.shared_threads) reads_.emplace(limits.read_threads);
   }
-  /// Work under way uses this object.
+  /// Running work uses this object.
   ~RegionRunner() { slots_.wait(); }
   RegionRunner(const RegionRunner&) = delete;
   RegionRunner& operator=(const RegionRunner&) = delete;
@@ -106,7 +106,8 @@ class RegionRunner {
   void finish(const RunningPtr& running) {
     guarded(running, [&] { running->work->done(); });
     const std::uint64_t memory = running->work->memory;
-    running->work->begin = nullptr;  // what the functions hold goes before its memory is given away
+    // destroys the functions' captures before their memory is released
+    running->work->begin = nullptr;
     running->work->read = running->work->write = nullptr;
     running->work->done = nullptr;
     slots_.release(memory);

@@ -26,8 +26,8 @@ struct RegionLimits {
   std::uint64_t memory = 0;    // bytes of all regions at a time; a larger one runs alone
 };
 
-/// `next` gives the work in order, null at the end; `tick` is called several times a second, false
-/// ends early: items that have not begun are left out. Both are called by the calling thread.
+/// `next` returns the work in order, null at the end; `tick` is called several times a second,
+/// false ends early: items that have not begun are left out. Both are called by the calling thread.
 /// Returns when no work runs any more; false when something was left out. Throws the first error of
 /// the work.
 bool run_regions(const RegionLimits& limits,

@@ -20,8 +20,8 @@ Json parse_identity(const Buffer& bytes) {
   return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kRunKey);
 }
 
-/// Of processes that begin at once one writes its identity, and the others see it. Gives the one
-/// that the output has; nothing when it is now `identity`.
+/// When several processes begin at once, one writes its identity and the others see it. Returns the
+/// identity that the output had; nothing when it is now `identity`.
 std::optional<Buffer> begin_output(OutputStore& output, const Json& identity) {
   constexpr auto kPause = std::chrono::milliseconds(5);
   constexpr int kMaxAttempts = 2000;

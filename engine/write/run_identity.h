@@ -13,10 +13,10 @@ namespace batchfs {
 /// The key of the object that identifies the run.
 inline constexpr const char* kRunKey = ".batchfs.json";
 
-/// Takes the output for this run, or continues it. `identity`, an object, names the run: the same
-/// command on the same store gives the same. Throws invalid_argument when the output holds
-/// something else, and names it; stale as check_identity(); access_denied or io when it cannot be
-/// written.
+/// Takes the output for this run, or continues it. `identity`, an object, identifies the run: the
+/// same command on the same store has the same identity. Throws invalid_argument when the output
+/// holds something else, and names it; stale as check_identity(); access_denied or io when it
+/// cannot be written.
 void claim_output(OutputStore& output, const Json& identity);
 
 /// Throws invalid_argument unless `found`, which the output holds, is `identity`; stale, naming the

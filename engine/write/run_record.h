@@ -1,5 +1,6 @@
 #pragma once
-// What is done of an output that is being written, so that the same command continues it.
+// Records the completed work of an output that is being written, so that the same command continues
+// it.
 //
 // The output holds `.batchfs.json`, which identifies the run (run_identity.h), and while it is
 // unfinished `.batchfs/done-TASK.json` of every task: which units of work are done. A unit is noted
@@ -30,25 +31,25 @@ class NumberRanges {
   std::map<std::int64_t, std::int64_t> ranges_;  // first -> last
 };
 
-/// Of one task. Not thread-safe.
+/// The record of one task. Not thread-safe.
 class RunRecord {
  public:
-  /// `identity` names the run: the same command on the same store gives the same.
+  /// `identity` identifies the run: the same command on the same store has the same identity.
   RunRecord(OutputStore& output, Json identity, int task, int tasks);
 
   /// Takes the output for this run, or continues it. Throws invalid_argument when the output holds
-  /// something else, saying what; access_denied or io when it cannot be written.
+  /// something else, naming it; access_denied or io when it cannot be written.
   void open();
 
   bool is_done(std::int64_t unit) const { return done_.contains(unit); }
   void note(std::int64_t unit) { done_.add(unit); }
-  /// Makes what was noted durable, after the objects themselves.
+  /// Makes noted units durable, after the objects themselves.
   void save();
   /// Notes that this task has done its share of a pass (0 or 1), and saves.
   void complete(int pass);
   /// Have all tasks done their share of it?
   bool all_complete(int pass);
-  /// May this task write what comes last? False: another one does.
+  /// May this task do the final writes? False: another one does.
   bool may_finish();
 
  private:

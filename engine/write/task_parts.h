@@ -1,6 +1,6 @@
 #pragma once
 // The parts of a run that many tasks share: a task puts one object, "part-TASK", when it is done;
-// its results are put together when all are there.
+// the results are merged when all are complete.
 //
 // A part that a killed process began does not exist: an object is put whole or not at all. Each
 // holds the identity of its run and a checksum, so that parts of other runs are refused.

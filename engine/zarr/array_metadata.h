@@ -42,12 +42,12 @@ struct ArrayMetadata {
   std::vector<CodecSpec> codecs;
   ChunkKeyEncoding key_encoding;
   std::vector<std::optional<std::string>> dimension_names;  // v3 only; empty when absent
-  /// As the group's metadata says (OME-Zarr); empty where it says nothing.
+  /// From the group's metadata (OME-Zarr); empty where that has none.
   std::vector<ArrayAxis> axes;
   Json attributes = Json::object();
   Json document;  // as stored (v2: .zarray)
   /// Why values of this array cannot be read, naming the feature; empty when they can be. Metadata
-  /// is shown all the same, so one such array does not spoil a store.
+  /// is still shown, so one such array does not spoil a store.
   std::string unsupported;
   std::string source;  // key of the object that held the document; empty: of none
 };

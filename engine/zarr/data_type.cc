@@ -54,7 +54,7 @@ std::string native_typestr(const DataType& type) {
   return text;
 }
 
-/// As a Python literal.
+/// Quotes text as a Python literal.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (char c : text) {

@@ -28,7 +28,7 @@ enum class Kind : std::uint8_t {
   variable_bytes,   // v2 |O with vlen-bytes, v3 variable_length_bytes
 };
 
-/// Of one element. Limits the memory that a hostile data type takes.
+/// Bytes of one element. Limits the memory that a hostile data type takes.
 inline constexpr std::uint32_t kMaxItemBytes = 1 << 20;
 /// Structured types in structured types.
 inline constexpr int kMaxTypeDepth = 16;

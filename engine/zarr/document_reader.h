@@ -24,26 +24,25 @@ class DocumentReader {
 
   /// Starts to read a document that is likely to be wanted: several then take one round trip.
   void ask_ahead(const std::string& key);
-  /// The same for the first bytes of an object that is no document, for answer().
+  /// The same for the first bytes of an object that is not a document, for answer().
   void ask_head_ahead(const std::string& key, std::uint64_t bytes);
-  /// What asking ahead brought, as it is; nullopt: nobody asked. Waits.
+  /// The raw outcome of a read ahead; nullopt: none was started. Waits.
   std::optional<ReadOutcome> answer(const std::string& key);
 
-  /// nullopt where the store has none. Throws corrupt for what is no JSON, not_supported for one
-  /// that is too long, no_memory where it does not fit in the memory that is left.
+  /// nullopt where the store has none. Throws corrupt for invalid JSON, not_supported for a
+  /// document that is too long, no_memory where it does not fit in the memory that is left.
   std::optional<Json> document(const std::string& key);
 
-  /// The same for a document that may be missing. What some servers answer instead of "missing" (a
-  /// web page, access denied) is an error only if there is no other document, either: see
-  /// refusal().
+  /// The same for a document that may be missing. Some servers' substitutes for "missing" (a web
+  /// page, access denied) are errors only if there is no other document, either: see refusal().
   std::optional<Json> probe(const std::string& key);
   /// The first such answer.
   const std::optional<Error>& refusal() const { return refusal_; }
 
-  /// How the documents so far differ from what is stored.
+  /// The differences between the documents so far and their stored form.
   const DocumentNotes& notes() const { return notes_; }
 
-  /// Of the keys and the bytes of all documents so far: a fingerprint.
+  /// A fingerprint of the keys and the bytes of all documents so far.
   std::string digest() const;
 
  private:

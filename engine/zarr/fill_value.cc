@@ -59,7 +59,7 @@ void store_float(std::vector<std::byte>& out, const JsonRef& fill, std::uint32_t
   std::memcpy(out.data() + offset, value.data(), itemsize);
 }
 
-/// A whole number, as magnitude and sign: what 64 bits hold with and without sign.
+/// A whole number, as magnitude and sign: the range of 64 bits with and without sign.
 struct Whole {
   std::uint64_t magnitude;
   bool negative;

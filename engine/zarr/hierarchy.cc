@@ -22,7 +22,7 @@ namespace batchfs {
 
 namespace {
 
-/// What a node of the maps takes beside its contents.
+/// Memory of a node of the maps beside its contents.
 constexpr std::uint64_t kNodeMemory = 96;
 
 /// Throws invalid_argument, not_supported.
@@ -80,7 +80,7 @@ class Opener {
   }
 
  private:
-  /// All that tells what a remote store is, in one round trip.
+  /// Requests all keys that identify the kind of a remote store, in one round trip.
   void ask_ahead() {
     for (const char* key : {"zarr.json", ".zmetadata", kMainBranch}) reader_.ask_ahead(key);
     reader_.ask_head_ahead(kRepositoryEntry, kSignBytes);
@@ -88,7 +88,7 @@ class Opener {
     for (const char* key : {".zarray", ".zattrs", ".zgroup"}) reader_.ask_ahead(key);
   }
 
-  /// Of a remote store; the others are listed.
+  /// For a remote store; the others are listed.
   bool is_repository() {
     signs_.entry = reader_.answer(kRepositoryEntry);
     signs_.main_branch = reader_.answer(kMainBranch);
@@ -316,7 +316,7 @@ class Opener {
         throw Error(ErrorCode::not_supported, too_long->why(), too_long->where());
       return entries;
     }
-    if (path.empty()) return entries;  // its other names tell which other kind of store it may be
+    if (path.empty()) return entries;  // its other names may identify another kind of store
     std::erase_if(entries, [](const Store::Entry& entry) {
       return !entry.is_prefix && std::find(std::begin(kDocuments), std::end(kDocuments),
                                            entry.name) == std::end(kDocuments);
@@ -386,7 +386,7 @@ class Opener {
     }
   }
 
-  /// An array has chunks below it, no nodes; and it is no group.
+  /// An array has chunks below it, not nodes; and it is not a group.
   void drop_what_is_below_arrays() {
     auto drop = [this](auto& nodes) {
       for (auto it = nodes.begin(); it != nodes.end();) {
@@ -404,7 +404,7 @@ class Opener {
     for (const auto& [path, array] : result_.arrays) result_.groups.erase(path);
   }
 
-  /// Of every path the groups above it.
+  /// Adds the groups above every path.
   void add_implicit_groups() {
     const auto add_parents = [this](std::string path) {
       while (!path.empty()) {

@@ -26,22 +26,22 @@ struct Hierarchy {
   bool consolidated = false;                    // read from consolidated metadata
   std::map<std::string, Group> groups;          // by path
   std::map<std::string, ArrayMetadata> arrays;  // by path
-  /// Of a server that cannot list, without consolidated metadata: there may be more nodes, which
-  /// find_nodes() finds by their paths.
+  /// False for a server that cannot list, without consolidated metadata: there may be more nodes,
+  /// which find_nodes() finds by their paths.
   bool complete = true;
   OmeMetadata ome;
   /// Metadata that could not be used: key and reason. Shown by inspect, logged by the mount.
   std::vector<std::pair<std::string, std::string>> problems;
-  /// Attributes that are not read as they are stored: key of the document and what it was read as.
-  /// Shown by inspect, logged by the mount.
+  /// Attributes that are not read as they are stored: key of the document and their reading. Shown
+  /// by inspect, logged by the mount.
   std::vector<std::pair<std::string, std::string>> notes;
   /// Names this snapshot of the store: its own id of it, else a digest of all metadata read.
   std::string snapshot_id;
-  /// What a store with a history says of this version.
+  /// This version in the history of a store that has one.
   std::optional<Store::Revision> revision;
   /// Bytes of memory that all this takes, estimated.
   std::uint64_t memory = 0;
-  /// What the reader was given for it and for what is read by it: --memory.
+  /// The reader's memory limit for it and for data read through it: --memory.
   std::uint64_t memory_limit = default_memory_budget();
 
   /// Why there is nothing at `path`, when there is something that could not be used; else empty.
@@ -54,12 +54,12 @@ struct Hierarchy {
 
 /// Reads the metadata of a store: v3 zarr.json (with inline consolidated metadata when it has it),
 /// else v2 .zmetadata, else .zgroup/.zarray found by listing; where the store cannot list, the root
-/// and what its metadata names (see find_nodes()). The store's root may itself be an
+/// and the nodes that its metadata names (see find_nodes()). The store's root may itself be an
 /// array (path ""). A v2 array or group inside a directory that has no .zgroup makes implicit
 /// groups. Throws not_found when the place holds no Zarr store; not_supported for pre-final v3
 /// layouts; no_memory when reading it takes more than `memory` bytes. Limits: engine/base/limits.h.
-/// A node beyond one is a problem of that node. Where an Icechunk repository is, which is
-/// not_supported here, `signs` get what was read of it, unless they are null.
+/// A node beyond one is a problem of that node. For an Icechunk repository, which is not_supported
+/// here, `signs` receive its reads, unless they are null.
 Hierarchy open_hierarchy(Store& store, std::uint64_t memory = default_memory_budget(),
                          RepositorySigns* signs = nullptr);
 

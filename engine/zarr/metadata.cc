@@ -10,7 +10,7 @@
 namespace batchfs {
 
 namespace {
-/// Larger chunks cannot be decoded on any machine; metadata that says so is wrong.
+/// Larger chunks cannot be decoded on any machine; metadata with larger ones is wrong.
 constexpr std::uint64_t kMaxChunk = UINT64_C(1) << 40;
 }  // namespace
 

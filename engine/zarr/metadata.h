@@ -1,5 +1,5 @@
 #pragma once
-// What the v2 and v3 metadata parsers share.
+// Common parts of the v2 and v3 metadata parsers.
 
 #include "engine/zarr/array_metadata.h"
 

@@ -15,8 +15,8 @@
 
 namespace batchfs {
 
-/// What differs in a parsed document from the stored one: keys of nodes' documents
-/// ("t2m/.zattrs"), and what is to be said of them.
+/// Differences between a parsed document and the stored one: keys of nodes' documents
+/// ("t2m/.zattrs"), and messages about them.
 struct DocumentNotes {
   std::vector<std::pair<std::string, std::string>> repaired;  // attributes; the first 64
   std::vector<std::pair<std::string, std::string>>

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMaxAsked = 512;
 /// Paths whose documents are requested at once.
 constexpr std::size_t kAtOnce = 32;
-/// Of a collection's members, the first ones.
+/// Members of a collection that are tried, from the first.
 constexpr std::size_t kMaxTried = 8;
 
 bool is_node_path(const std::string& path) {
@@ -42,7 +42,7 @@ class Finder {
 
   void find(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) ask(path);
-    if (paths.empty())  // else they were asked for before
+    if (paths.empty())  // else they were requested before
       for (const auto& [path, group] : hierarchy_.groups) ask_for_members(group);
     while (!queue_.empty()) {
       std::vector<std::string> round;
@@ -124,7 +124,7 @@ class Finder {
     memory_.claim(memory_of(array));
     const std::string group = parent_group(array.path);
     add_parents(array.path);
-    ask(group);  // it may be an image, which says what the array's dimensions are
+    ask(group);  // it may be an image, whose metadata defines the array's dimensions
     for (const std::string& name : coordinates_of(array)) ask(join_path(group, name));
     found_ = true;
     hierarchy_.arrays.insert_or_assign(array.path, std::move(array));
@@ -163,7 +163,7 @@ class Finder {
     return names;
   }
 
-  /// What the metadata of a group names. Where it is wrong, read_ome() says so.
+  /// Requests the nodes that a group's metadata names. read_ome() reports faulty metadata.
   void ask_for_members(const Group& group) {
     try {
       const auto document = find_ome(group.attributes, group.path);

@@ -18,7 +18,7 @@ inline std::string parent_group(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-/// A reason that a problem of a node gives: it may quote what a store holds.
+/// The reason of a node's problem, shortened: it may quote contents of a store.
 inline std::string short_reason(std::string why) {
   constexpr std::size_t kMaxReason = 1000;
   return why.size() > kMaxReason ? why.substr(0, kMaxReason) + "..." : why;

@@ -7,7 +7,7 @@ namespace batchfs {
 
 namespace {
 
-/// Of several, the first whose name the store's begins with.
+/// The first entry whose name is a prefix of the store's codec name counts.
 struct RefusedCodec {
   std::string_view name, advice;
 };

@@ -6,8 +6,7 @@
 
 namespace batchfs {
 
-/// ": why, and what to do", to be put behind "is not supported"; empty where nothing is known of
-/// the name.
+/// ": why, and what to do", to follow "is not supported"; empty for an unknown name.
 std::string refused_codec_advice(std::string_view name);
 
 }  // namespace batchfs

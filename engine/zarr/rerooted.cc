@@ -32,7 +32,7 @@ Hierarchy rerooted(Hierarchy hierarchy, const std::string& path) {
   for (auto& [node, array] : hierarchy.arrays)
     if (const auto name = below(node)) {
       array.path = *name;
-      // The document above is no object of this store; the array's own is.
+      // The document above is not an object of this store; the array's own is.
       array.source = *name + (array.zarr_format == 3 ? "/zarr.json" : "/.zarray");
       result.arrays.emplace(*name, std::move(array));
     }

@@ -27,11 +27,11 @@ namespace {
 /// stays.
 constexpr std::uint64_t kState = 16 << 20;
 
-/// Messages at which ecCodes gave up. Each leaves memory behind.
+/// Messages on which ecCodes failed. Each leaks memory.
 std::atomic<int> failures{0};
 constexpr int kMaxFailures = 100;
 
-/// What ecCodes throws instead of ending the process.
+/// Thrown by ecCodes' assertion hook instead of ending the process.
 class AssertionFailed : public Error {
  public:
   using Error::Error;
@@ -89,7 +89,7 @@ class GribCodec final : public Codec {
  public:
   GribCodec(const char* key, DataType type, std::uint64_t points)
       : key_(key), type_(std::move(type)), points_(points) {
-    eccodes();  // refuses now what it would refuse later
+    eccodes();  // fails now with any error that it would raise later
   }
   std::string_view name() const override { return "grib"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
@@ -97,8 +97,7 @@ class GribCodec final : public Codec {
   std::uint64_t encoded_bound(std::uint64_t) const override {
     return 8 * points_ + points_ / 8 + (1 << 20);
   }
-  /// The message with what may be read beyond it, its values, and as much again three times in
-  /// ecCodes.
+  /// The message with its padding, its values, and three times their size in ecCodes.
   std::uint64_t scratch_bytes(std::uint64_t decoded) const override {
     return encoded_bound(decoded) + 16 * points_ + 4 * 8 * points_ + kState;
   }

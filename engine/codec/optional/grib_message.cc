@@ -35,7 +35,7 @@ bool has_text(Bytes bytes, std::size_t at, std::string_view text) {
          std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
 }
 
-/// Of the data section's values, how they are packed.
+/// The packing of the data section's values.
 struct Packing {
   std::uint64_t values = 0;
   std::uint64_t form = 0;  // "data representation template number"
@@ -94,7 +94,7 @@ void check_ccsds(Bytes section, const Packing& packing) {
         fmt::format("CCSDS blocks of {} x {} values of {} bits", interval, block, packing.bits));
 }
 
-/// Section 5. Adds to what may be read beyond the message.
+/// Section 5. Adds to the padding after the message.
 Packing parse_packing(Bytes section, std::uint64_t points, GribMessage& message) {
   constexpr std::uint64_t kIeee = 4, kCcsds = 42;
   Packing packing{number(section, 5, 4), number(section, 9, 2), 0};
@@ -191,8 +191,8 @@ GribMessage check_edition2(Bytes bytes, std::uint64_t points) {
   return message;
 }
 
-/// Edition 1 tells lengths only; the number of points follows from the kind of grid, which ecCodes
-/// knows.
+/// Edition 1 contains lengths only; the number of points follows from the kind of grid, which
+/// ecCodes knows.
 GribMessage check_edition1(Bytes bytes, std::uint64_t points) {
   constexpr std::uint64_t kLarge = 0x800000, kUnit = 120;  // how ECMWF writes more than 8 MB
   const std::uint64_t told = number(bytes, 4, 3), size = bytes.size();
@@ -219,7 +219,7 @@ GribMessage check_edition1(Bytes bytes, std::uint64_t points) {
   const std::uint64_t kind = number(data, 3, 1);
   if ((kind & kSpectral) != 0)
     throw Error(ErrorCode::not_supported, "GRIB messages of spherical harmonics are not supported");
-  // ecCodes believes every number in them, and writes where they say.
+  // ecCodes trusts every number in them, and writes where they point.
   if ((kind & kSecondOrder) != 0)
     throw Error(
         ErrorCode::not_supported,

@@ -1,5 +1,6 @@
 // HDF5's filter szip, which imagecodecs names `imagecodecs_szip`: extended-Rice coding of CCSDS
-// 121.0, decoded by libaec. In front stand, unless `header` is false, the decoded bytes (u32).
+// 121.0, decoded by libaec. The number of decoded bytes (u32) comes first, unless `header` is
+// false.
 //
 // Source: HDF5's H5Zszip.c and libaec's sz_compat.c. Samples of 32 and 64 bits are coded as those
 // of 8 bits: the first byte of each, then the second, and so on. A scanline whose samples do not
@@ -41,7 +42,7 @@ const Aec& aec() {
   return functions;
 }
 
-// Of SZIP's options.
+// Option bits and limits of SZIP.
 constexpr unsigned kMsbFirst = 16, kPreprocess = 32;
 constexpr std::int64_t kMaxOptions = 255, kMaxBlock = 32, kMaxScanline = 4096;
 
@@ -64,7 +65,7 @@ Error damaged_szip() { return Error(ErrorCode::corrupt, "the szip data are trunc
 class SzipCodec final : public Codec {
  public:
   explicit SzipCodec(Parameters parameters) : p_(parameters) {
-    aec();  // refuses now what it would refuse later
+    aec();  // fails now with any error that it would raise later
   }
   std::string_view name() const override { return "imagecodecs_szip"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }

@@ -1,4 +1,4 @@
-// What a build without ecCodes has in place of grib.cc.
+// Replaces grib.cc in a build without ecCodes.
 
 #include "engine/codec/codecs.h"
 

@@ -1,4 +1,4 @@
-// What a build without libaec has in place of szip.cc.
+// Replaces szip.cc in a build without libaec.
 
 #include "engine/codec/codecs.h"
 

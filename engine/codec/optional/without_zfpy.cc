@@ -1,4 +1,4 @@
-// What a build without zfp has in place of zfpy.cc.
+// Replaces zfpy.cc in a build without zfp.
 
 #include "engine/codec/codecs.h"
 

@@ -1,7 +1,7 @@
 // numcodecs' `zfpy`: a zfp stream with its header. Source: zfp 1.0, "High-level C API"; zfpy.
 //
 // zfp's decoder never asks how long its input is. A block takes a bounded number of bits, so that
-// the stream is copied to memory in which the longest stream of its kind fits, zeros behind it.
+// the stream is copied to memory in which the longest stream of its kind fits, followed by zeros.
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +91,7 @@ class ZfpyCodec final : public Codec {
  public:
   ZfpyCodec(zfp_type type, Dims shape, std::size_t itemsize)
       : type_(type), shape_(std::move(shape)), itemsize_(itemsize) {
-    zfp();  // refuses now what it would refuse later
+    zfp();  // fails now with any error that it would raise later
   }
   std::string_view name() const override { return "zfpy"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
@@ -116,7 +116,7 @@ class ZfpyCodec final : public Codec {
     const std::uint64_t bound = encoded_bound(bytes);
     if (in.empty()) throw Error(ErrorCode::corrupt, "the zfp data have no header");
     if (in.size() > bound) throw Error(ErrorCode::corrupt, "the zfp data are too long");
-    // The header alone, first: it says how much the rest may take.
+    // The header alone, first: it bounds the size of the rest.
     std::uint64_t longest = 0;
     {
       std::byte head[kHeaderBytes + kPadding] = {};
@@ -141,9 +141,9 @@ class ZfpyCodec final : public Codec {
   }
 
  private:
-  /// The header's lengths are those of the chunk, the last dimension first; without one of length 1
-  /// in front, where the array has been given it (add_leading_axis()); or, behind a filter that
-  /// flattens, one alone.
+  /// The header's lengths are those of the chunk, the last dimension first; without a leading one
+  /// of length 1, where the array has been given it (add_leading_axis()); or, after a filter that
+  /// flattens, a single one.
   void check(const zfp_field& field) const {
     const std::size_t lengths[] = {field.nx, field.ny, field.nz, field.nw};
     Dims stored;

@@ -68,7 +68,7 @@ class Matcher {
           break;
       }
       if (!has_last || !has_next) return near(has_last ? last_one : next_one, wanted);
-      // As pandas: of two as far away the larger.
+      // Like pandas: of two equally distant labels the larger.
       return near(distance(last_one, wanted) < distance(next_one, wanted) ? last_one : next_one,
                   wanted);
     }
@@ -222,7 +222,7 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
     throw fail(fmt::format("'{}' of '{}' is in '{}', and '{}' of '{}' in '{}'; convert one of them",
                            own.dim, source_, units_along(own), anchor.dim, anchor_source_,
                            units_along(anchor)));
-  if (!of_time) anchor_ = own_ = nullptr;  // never asked for again
+  if (!of_time) anchor_ = own_ = nullptr;  // never used again
 }
 
 Error AxisJoin::failure(const std::string& why) const {

@@ -14,25 +14,27 @@
 
 namespace batchfs {
 
-/// What a view says of one dimension of a source.
+/// A view's rule for one dimension of a source.
 struct JoinRule {
-  /// Which label stands for another one: the same, the nearest (of two as far away the larger), the
-  /// last before it, the next after it; equal ones always.
+  /// The label that stands for another one: the same, the nearest (of two equally distant the
+  /// larger), the last before it, the next after it; always an equal one where it exists.
   enum class Pick : std::uint8_t { exact, nearest, last, next } pick = Pick::exact;
   std::optional<LabelNumber> distance;   // tolerance, of numbers; inclusive
-  std::optional<std::int64_t> duration;  // the same, of times: nanoseconds
-  /// Positions of the source for each of the first one's, in whose direction they come: cells of a
-  /// finer grid. With `pick` exact, and without tolerance.
+  std::optional<std::int64_t> duration;  // the same for times: nanoseconds
+  /// Positions of the source for each of the first one's, in the direction of the first one's
+  /// labels: cells of a finer grid. With `pick` exact, and without tolerance.
   std::int64_t ratio = 1;
   /// In place of `ratio`: cells of the first one for each of the source's, a coarser grid, whose
   /// cells are repeated.
   std::int64_t coarser = 1;
-  /// Labels are places on a circle: those that differ by a whole number of periods are the same.
-  /// Of numbers alone.
+  /// Labels are places on a circle: those that differ by a whole number of periods are equal. Only
+  /// for numbers.
   std::optional<double> period = {};
-  bool pads = false;  // values without a match are padding; else windows with them are no samples
+  // positions without a match are padding; else windows that contain them are not samples
+  bool pads = false;
 
-  /// As a view's file has it: {"pick": "nearest", "period": 360}; `as` where it is not empty.
+  /// The rule as written in a view file: {"pick": "nearest", "period": 360}; `as` where it is not
+  /// empty.
   std::string text(const std::string& as) const;
 };
 
@@ -49,9 +51,9 @@ bool has_longitudes(const JoinAxis& axis);
 /// Immutable, thread-safe. 8 bytes a position, and 16 bytes a label where these are times.
 class AxisJoin {
  public:
-  /// Of every position of `anchor` the one of `own`. Throws invalid_argument, with `path` in front,
-  /// for labels that occur twice or cannot be compared, where no label has a match, and for
-  /// longitudes of which more have one on a circle.
+  /// Finds the position in `own` for every position of `anchor`. Throws invalid_argument, with
+  /// `path` in front, for labels that occur twice or cannot be compared, where no label has a
+  /// match, and for longitudes that several positions of a circle share.
   AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& rule, std::string path);
 
   /// By position of the anchor's dimension, ratio() of them for each; Positions::kNone where there
@@ -62,14 +64,14 @@ class AxisJoin {
   const std::string& source() const { return source_; }
   const std::string& path() const { return path_; }
 
-  /// The same for labels that are so much later than the anchor's, which the source looks up among
-  /// its own. Throws invalid_argument where labels are no times, and where none has a match.
+  /// The same for labels later by this time than the anchor's, which the source looks up among its
+  /// own. Throws invalid_argument where labels are not times, and where none has a match.
   Positions shifted(std::int64_t nanoseconds) const;
 
  private:
   Error failure(const std::string& why) const;
   Positions match(std::int64_t nanoseconds) const;
-  /// Of each position of the anchor, kNone where there is no match.
+  /// For each position of the anchor, kNone where there is no match.
   std::vector<std::int64_t> find(const JoinRule& rule, std::int64_t nanoseconds) const;
   std::vector<std::int64_t> nested(const JoinRule& rule, std::int64_t nanoseconds) const;
   void check_circle() const;

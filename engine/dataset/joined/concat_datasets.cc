@@ -218,7 +218,7 @@ class Concatenation {
     }
   }
 
-  /// Of each part, of one kind and calendar.
+  /// Reads the labels of each part; all of one kind and calendar.
   std::vector<JoinLabels> read_labels() const {
     std::vector<JoinLabels> labels;
     for (const ConcatPart& part : parts_) {
@@ -241,7 +241,7 @@ class Concatenation {
     return labels;
   }
 
-  /// Throws unless the labels of each part lie behind those of the one before it.
+  /// Throws unless the labels of each part follow those of the part before it.
   void check_order(const std::vector<JoinLabels>& labels) const {
     int direction = 0;
     for (std::size_t p = 0; p < labels.size() && direction == 0; ++p)
@@ -351,7 +351,7 @@ class Concatenation {
       if (along == variable.dims.end()) continue;
       if (!own->is_readable() && variable.name != dim_)
         return refuse(fmt::format("in '{}': {}", part.name, own->unsupported));
-      // As numpy promotes them: packed years beside others.
+      // Promotes types like numpy: packed years beside others.
       if (own->cf.decoded.is_float() && result.cf.decoded.is_float()) {
         if (own->cf.decoded.itemsize > result.cf.decoded.itemsize)
           result.cf.decoded = own->cf.decoded;
@@ -373,7 +373,7 @@ class Concatenation {
     return result;
   }
 
-  /// Of fixed length, which may differ.
+  /// Are both texts of fixed length (which may differ)?
   static bool are_texts(const DataType& one, const DataType& other) {
     return one.kind == other.kind && (one.kind == Kind::unicode || one.kind == Kind::bytes);
   }

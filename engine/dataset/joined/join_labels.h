@@ -31,7 +31,7 @@ class JoinLabels {
   /// Whole numbers as others, exactly: for comparing them with such.
   JoinLabels as_numbers() const;
 
-  /// Two positions with the same label; nullopt: each occurs once. NaN and NaT are no labels.
+  /// Two positions with the same label; nullopt: each occurs once. NaN and NaT are not labels.
   std::optional<std::pair<std::int64_t, std::int64_t>> duplicates() const;
 
   /// Values in stored order: of times and lengths of time nanoseconds, of whole numbers themselves.

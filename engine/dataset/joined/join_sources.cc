@@ -90,7 +90,7 @@ class Joiner {
       parts_.repeated_dims.emplace(dim, original);
   }
 
-  /// Of what a view says.
+  /// Checks a view's statements about a source.
   void check(const JoinedSource& source, const JoinedSource::Join& join) const {
     if (&source == &sources_.front())
       throw Error(ErrorCode::invalid_argument,

@@ -1,6 +1,6 @@
 #pragma once
-// Datasets of several stores or groups as one: the first gives the dimensions, and variables of the
-// others lie along them by their labels.
+// Datasets of several stores or groups as one: the first defines the dimensions, and variables of
+// the others lie along them by their labels.
 
 #include <memory>
 #include <set>
@@ -23,14 +23,14 @@ struct JoinedSource {
   std::string path;  // "sources.imerg"
   std::shared_ptr<const Dataset> dataset;
   std::vector<Join> joins;
-  /// What the view may name of it, without "name:" in front. Others are left out.
+  /// The names in the source that the view may use, without "name:" in front. Others are left out.
   std::set<std::string> named;
 };
 
-/// The first source's variables by their names, and what is named of each source as
-/// "name:variable". A dimension that the first source lacks is that of the first one that has it.
-/// Reads coordinates, blocking. Throws invalid_argument where dimensions do not go together, and
-/// what AxisJoin throws. Precondition: there is a source.
+/// The first source's variables by their names, and the `named` variables of each source as
+/// "name:variable". A dimension that the first source lacks is that of the first source that has
+/// it. Reads coordinates, blocking. Throws invalid_argument where dimensions do not match, and what
+/// AxisJoin throws. Precondition: `sources` is not empty.
 std::shared_ptr<const Dataset> join_sources(const std::vector<JoinedSource>& sources);
 
 }  // namespace batchfs

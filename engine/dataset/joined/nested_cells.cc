@@ -88,7 +88,7 @@ std::vector<std::int64_t> coarser_cells(const NestedGrids& grids, std::int64_t r
         std::upper_bound(own.begin(), own.end(), wanted - first + kTolerance * fine) - 1;
     const long double steps = (wanted - *cell - first) / fine;
     const long double number = std::round(steps);
-    if (steps >= static_cast<long double>(ratio) - kTolerance) continue;  // behind it, or in a gap
+    if (steps >= static_cast<long double>(ratio) - kTolerance) continue;  // after it, or in a gap
     if (std::fabs(steps - number) > kTolerance)
       throw failure(fmt::format(
           "the grids do not nest: {} at position {} is no cell of {} in that of {} at position {}: "

@@ -15,7 +15,7 @@ struct NestedGrids {
   std::vector<long double> own;     // ascending
   std::vector<std::int64_t> own_positions;
   bool begins = false;  // a label is the beginning of its cell: a time
-  /// Of a circle: own labels lie within one period, beginning behind the widest gap.
+  /// For a circle: own labels lie within one period, beginning after the widest gap.
   std::optional<long double> period;
   std::string anchor_name, own_name;  // "'lat' of 'era5'", for messages
 };

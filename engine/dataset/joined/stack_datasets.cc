@@ -66,8 +66,8 @@ class Stack {
                                 part.name, dim_));
   }
 
-  /// Coordinates whose values are not those of the first store in each, as xarray stacks them with
-  /// coords="different". Reads them; large ones are taken to be the same.
+  /// Finds coordinates whose values differ between the stores, as xarray stacks them with
+  /// coords="different". Reads them; large ones are taken to be equal.
   void find_differing() {
     constexpr std::int64_t kMaxValues = 1 << 20;
     const Dataset& first = *parts_.front().dataset;
@@ -87,7 +87,7 @@ class Stack {
 
   static bool differs(const Variable& variable, const Dataset::Index& values,
                       const Variable* other) {
-    if (other == nullptr) return true;  // which is said where it is used
+    if (other == nullptr) return true;  // reported where it is used
     if (!other->is_readable() || other->dims != variable.dims || other->shape != variable.shape)
       return true;
     const Dataset::Index others = read_index(*other);
@@ -129,8 +129,8 @@ class Stack {
     return {keys.begin(), keys.end()};
   }
 
-  /// Of the scalar coordinate that a member has of its own; none where it does not tell the stores
-  /// apart.
+  /// The labels from the scalar coordinate that each member has; none where it does not distinguish
+  /// the stores.
   std::vector<Json> stored_labels() const {
     std::vector<Json> labels;
     for (const ConcatPart& part : parts_) {

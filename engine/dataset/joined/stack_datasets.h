@@ -11,7 +11,7 @@
 
 namespace batchfs {
 
-/// Arrays with one more dimension in front, by original array: stacking twice gives the same
+/// Arrays with one more dimension in front, by original array: stacking twice returns the same
 /// objects, so that their chunks are cached once.
 using StackedArrays = std::map<std::shared_ptr<const Array>, std::shared_ptr<const Array>>;
 

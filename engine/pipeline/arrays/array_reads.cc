@@ -21,7 +21,7 @@ WaiterId ArrayReads::add_waiter(BatchDone done, const std::shared_ptr<Assembly>&
   return id;
 }
 
-/// Gives the assembly to the scheduler, and its end to the waiter. `batch`: what the waiter gets;
+/// Passes the assembly to the scheduler, and its end to the waiter. `batch`: the waiter's result;
 /// `ended`: called last, also when the wait has ended before.
 void ArrayReads::submit(WaiterId id, const std::shared_ptr<Assembly>& assembly,
                         std::shared_ptr<Batch> batch, Purpose purpose,
@@ -102,7 +102,7 @@ WaiterId ArrayReads::open_box(const std::shared_ptr<const Array>& array, const B
 
 namespace {
 
-/// Plain chunks up to this size are brought whole, ahead of a sequential reader.
+/// Plain chunks up to this size are fetched whole, ahead of a sequential reader.
 constexpr std::uint64_t kMaxPlainAhead = 8 << 20;
 
 /// Replies of more runs than that would take longer to put together than to copy.

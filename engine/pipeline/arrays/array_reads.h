@@ -31,8 +31,8 @@ namespace batchfs {
 class ArrayReads {
  public:
   using ReadDone = std::function<void(std::exception_ptr)>;
-  /// Who wants the values: a reader; or the program itself, for a pass over the data, which has no
-  /// deadline and does not count as a reader that was served.
+  /// The consumer of the values: a reader; or the program itself, for a pass over the data, which
+  /// has no deadline and does not count as a reader that was served.
   enum class Purpose { reader, scan };
 
   /// The parts of the engine that it works with, which outlive it. `on_read` is called as a read
@@ -63,13 +63,13 @@ class ArrayReads {
   WaiterId read_elements(const std::shared_ptr<const Array>& array, std::int64_t first,
                          std::int64_t count, std::byte* out, std::shared_ptr<void> memory,
                          ReadDone done);
-  /// Reads a box to `out`, with `strides` in bytes, converted when `converter` is given. As
-  /// read_elements().
+  /// Reads a box to `out`, with `strides` in bytes, converted when `converter` is not null.
+  /// Otherwise like read_elements().
   WaiterId read_box(const std::shared_ptr<const Array>& array, const Box& box,
                     std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides,
                     std::shared_ptr<void> memory, ReadDone done, Purpose purpose = Purpose::reader);
   /// The same, and returns when nothing is written to `out` any more, which may be after its
-  /// deadline. Throws what went wrong. Not for workers of the engine.
+  /// deadline. Throws the error of the read. Not for workers of the engine.
   void read_box(const std::shared_ptr<const Array>& array, const Box& box,
                 std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides);
 

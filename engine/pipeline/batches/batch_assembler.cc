@@ -18,8 +18,8 @@ namespace batchfs {
 
 namespace {
 
-/// Bytes of the list of what a batch is made of. Lists of hundreds of batches that are smaller take
-/// a few MB beside the budget.
+/// Bytes of the list of a batch's parts. Lists of hundreds of batches that are smaller take a few
+/// MB beside the budget.
 constexpr std::uint64_t kMinCountedList = 16 << 10;
 /// Memory of the scheduler for each use: a consumer, and mostly a task.
 constexpr std::uint64_t kUseBytes = 1 << 10;
@@ -60,7 +60,7 @@ struct Unfinished {
                  start_of(padding.tensor) + padding.offset, padding.strides);
   }
 
-  /// Precondition: all chunks have arrived. Gives the memory of the operands back.
+  /// Precondition: all chunks have arrived. Releases the memory of the operands.
   void combine(const View& view) {
     std::uint64_t bytes = 0;
     for (const CombinedPart& part : combined)
@@ -74,7 +74,7 @@ struct Unfinished {
   }
 };
 
-/// Bytes of memory for the operands of a batch of so many samples, of each combination.
+/// Bytes of memory for the operands of a batch of this many samples, of each combination.
 std::vector<std::uint64_t> operand_bytes(const View& view, std::int64_t global_batch) {
   std::vector<std::uint64_t> bytes;
   if (view.combinations().empty()) return bytes;
@@ -85,7 +85,7 @@ std::vector<std::uint64_t> operand_bytes(const View& view, std::int64_t global_b
   return bytes;
 }
 
-/// Fills what no chunk fills, and lists what each chunk fills.
+/// Fills the elements that no chunk fills, and lists what each chunk fills.
 void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, Assembly& assembly) {
   const auto start_of = [&](std::uint32_t tensor) { return unfinished.start_of(tensor); };
   for (const Padding& padding : plan.paddings) unfinished.fill(view, padding);
@@ -118,8 +118,8 @@ void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, As
 
 void BatchAssembler::post(const BatchTable::RecordPtr& record, bool soon) {
   // Before any decoding except for readers that wait: it takes little time, and the sooner a batch
-  // has joined the chunks that it needs, the more it gets from what others bring. Weak: a reader
-  // that overtakes a prefetch leaves a ticket in the queue, which must not hold the batch.
+  // has joined the chunks that it needs, the more it gets from the fetches of others. Weak: a
+  // reader that overtakes a prefetch leaves a ticket in the queue, which must not hold the batch.
   soon = soon || with_.table.urgency(*record) == kReaderWaits;
   with_.executor.post(soon ? kReaderWaits : kPrefetch, [this, ticket = std::weak_ptr(record)] {
     if (const auto wanted = ticket.lock()) assemble(wanted);
@@ -192,8 +192,8 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
   if (!begun->waited) ++with_.counters.batches_prefetched;
   with_.look_ahead.begin(request.key());
   with_.scheduler.submit(assembly);
-  // From here on the chunks know who waits for them. A reader that waits now keeps what it needs in
-  // the cache.
+  // From now on the chunks know their consumers. A reader that waits now keeps the chunks that it
+  // needs in the cache.
   if (!begun->waited) with_.look_ahead.forget(request.key());
   if (with_.table.submitted(record, *assembly, begun->waited))
     with_.scheduler.reprioritize(assembly);
@@ -217,8 +217,8 @@ bool BatchAssembler::keeps_chunks(const BatchRequest& request, const Assembly& a
          with_.kept.keep(request.view, with_.table.now());
 }
 
-/// A batch that takes small parts of large chunks, which others take parts of too, holds more of
-/// what will be used in the same memory than the chunks.
+/// A batch that takes small parts of large chunks, which other batches also use, holds more useful
+/// data in the same memory than the chunks.
 bool BatchAssembler::is_compact(std::uint64_t bytes) const {
   return with_.look_ahead.shares_beyond_memory() &&
          with_.look_ahead.chunk_bytes_of_a_batch() / 2 > bytes;
@@ -304,7 +304,7 @@ void BatchAssembler::complete(const BatchTable::RecordPtr& record, std::shared_p
   if (error) batch = nullptr;
   const BatchRequest& request = record->request;
   const Trace::End end = trace_end(error);
-  // Before a reader can have it: who looks then finds it counted.
+  // Before a reader can get it: a reader that looks then finds it counted.
   if (end == Trace::End::done) ++with_.counters.batches_assembled;
   const BatchTable::Completed completed =
       with_.table.complete(record, batch, end == Trace::End::left);

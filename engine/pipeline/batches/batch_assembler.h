@@ -1,10 +1,10 @@
 #pragma once
 // Assembles batches: from a record of the table to a finished batch in the hands of its waiters.
 //
-// A batch's layout says which files it consists of; its memory is reserved; the view's plan says
-// which parts of which chunks go where. The list of these uses is the batch's assembly, which the
-// scheduler fills. When the last chunk has arrived, the format finishes the files, they are sealed,
-// and every waiter of the record gets the batch.
+// A batch's layout lists the files that it consists of; its memory is reserved; the view's plan
+// maps parts of chunks to their destinations. The list of these uses is the batch's assembly, which
+// the scheduler fills. When the last chunk has arrived, the format finishes the files, they are
+// sealed, and every waiter of the record gets the batch.
 //
 // Batches that were begun are always finished, so a batch is begun only with its memory reserved. A
 // reader's batch that gets none waits in the queue for memory; a prefetched one is given up.
@@ -50,7 +50,7 @@ class BatchAssembler {
   };
   explicit BatchAssembler(Environment environment) : with_(environment) {}
 
-  /// Has a worker assemble the record. `soon`: no later than what readers wait for.
+  /// Has a worker assemble the record. `soon`: no later than work that readers wait for.
   void post(const BatchTable::RecordPtr& record, bool soon = false);
   /// The bytes of memory that a batch takes.
   std::uint64_t memory_of(const BatchLayout& layout) const;

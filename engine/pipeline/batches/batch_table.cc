@@ -8,11 +8,11 @@ namespace batchfs {
 
 namespace {
 
-/// Ready batches that were opened and are kept for another reader of the same stream: so many, and
-/// no more bytes, but always one.
+/// Ready batches that were opened and are kept for another reader of the same stream: at most this
+/// many, and these bytes, but always one.
 constexpr std::size_t kMaxKept = 4;
 constexpr std::uint64_t kMaxKeptBytes = 256 << 20;
-/// A prefetched batch that nobody came for while so many others were opened is dropped.
+/// A prefetched batch that nobody opened while this many others were opened is dropped.
 constexpr Urgency kOverdue = 256;
 
 }  // namespace

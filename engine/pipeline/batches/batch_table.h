@@ -1,5 +1,5 @@
 #pragma once
-// The table of batches: which are wanted, under way or ready, and which waiters each has.
+// The table of batches: which are wanted, in progress or ready, and which waiters each has.
 //
 // A record is a batch in the table. It begins as wanted: a reader opened it, or the prefetcher
 // expects it. begin() makes it one that is being assembled, submitted() one whose chunks are with
@@ -10,9 +10,9 @@
 //
 // Time is the number of batches opened: now(). A prefetched record is due at a time.
 //
-// The table calls nothing but Waiters::add() with its lock held. What must follow a change is in
-// what the method returns: an assembly whose new urgency or end the scheduler must be told of, a
-// record that must be assembled.
+// The table calls nothing but Waiters::add() with its lock held. A method returns the follow-up
+// work: an assembly whose new urgency or end the scheduler must learn, a record that must be
+// assembled.
 
 #include <cstdint>
 #include <deque>
@@ -45,7 +45,7 @@ class BatchTable {
   /// Records that were dropped. Their memory is freed with this, outside of the lock.
   struct Dropped {
     std::vector<RecordPtr> records;
-    std::vector<std::shared_ptr<Assembly>> cancelled;  // the scheduler must be told
+    std::vector<std::shared_ptr<Assembly>> cancelled;  // the scheduler must be notified
   };
 
   struct Opened {
@@ -63,15 +63,15 @@ class BatchTable {
 
   struct Expected {
     RecordPtr assemble;  // must be assembled: it is new, or not begun and now to begin soon
-    RecordPtr start;     // was expected as not started, and is to be started now
+    RecordPtr start;     // was expected as not started, and must start now
   };
   /// The prefetcher expects the batch to be opened `distance` batches from now. `started`: chunks
-  /// are brought for it; else it takes its parts of chunks that are brought for others. `soon`: it
-  /// shall begin before what readers wait for is decoded.
+  /// are fetched for it; else it takes its parts of chunks that are fetched for others. `soon`: it
+  /// shall begin before chunks that readers wait for are decoded.
   Expected expect(const BatchRequest& request, std::int64_t distance, bool started, bool soon);
   /// Drops a record that was expected, unless a reader has opened it.
   void drop_expected(const RecordPtr& record);
-  /// The assembly of a record that is to be started. Nothing when there is none yet or any more;
+  /// The assembly of a record that must be started. Nothing when there is none yet or any more;
   /// then the record counts as started.
   std::shared_ptr<Assembly> assembly_to_start(const RecordPtr& record);
   void start(const RecordPtr& record, Assembly& assembly);
@@ -83,18 +83,18 @@ class BatchTable {
   };
   /// Begins to assemble the record. Nothing when it was dropped, has begun, is queued or is ready.
   std::optional<Begun> begin(const RecordPtr& record);
-  /// The assembly is with the scheduler. True when the scheduler must be told of a change since
+  /// The assembly is with the scheduler. True when the scheduler must be notified of a change since
   /// begin().
   bool submitted(const RecordPtr& record, Assembly& assembly, bool waited);
   /// It waits for memory from now on.
   void queue(const RecordPtr& record);
-  /// Its memory from the queue: it is to be assembled again.
+  /// Its memory from the queue: it must be assembled again.
   void grant(const RecordPtr& record, Budget::Reservation memory);
   /// Drops a queued record that has no waiters. False when it has some.
   bool drop_queued(const RecordPtr& record);
 
   enum class GivenUp { assemble_again, dropped, dropped_started };
-  /// There is no memory for this prefetch now. A record that a reader came for meanwhile must be
+  /// No memory is left for this prefetch now. A record that a reader opened meanwhile must be
   /// assembled again.
   GivenUp give_up(const RecordPtr& record);
 
@@ -113,10 +113,10 @@ class BatchTable {
   /// Drops also such a batch.
   bool drop_any_opened(Dropped& dropped);
   /// Drops the least urgent batch that nobody has opened: one that is ready, or that takes only
-  /// what others bring.
+  /// chunks fetched for others.
   bool drop_least_urgent(Dropped& dropped);
-  /// Drops batches that nobody came for long after they were due, and those that nobody will come
-  /// for as `is_left_out` says.
+  /// Drops batches that nobody opened long after they were due, and those that nobody will open
+  /// according to `is_left_out`.
   Dropped drop_overdue(const std::function<bool(const BatchRequest&)>& is_left_out);
   /// Drops all that no reader waits for.
   Dropped drop_all();

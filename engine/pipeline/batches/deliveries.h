@@ -1,5 +1,5 @@
 #pragma once
-// What readers got: counted for each stream, traced, and the first one announced.
+// Deliveries to readers: counted for each stream, traced, and the first one announced.
 
 #include <atomic>
 #include <cstdint>

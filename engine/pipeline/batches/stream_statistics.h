@@ -1,5 +1,5 @@
 #pragma once
-// What each stream was given, how fast, and how long its reader waited. A stream is a reader's way
+// Deliveries of each stream, their rate, and how long its reader waited. A stream is a reader's way
 // through a view: a (view, format, rank, world), however many processes share it.
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Rate {
 /// Thread-safe. Remembers the 256 streams that were read last.
 class StreamStatistics {
  public:
-  /// A batch of `bytes` was given to a reader, or an error, after `waited` nanoseconds.
+  /// Records that a reader received a batch of `bytes`, or an error, after `waited` nanoseconds.
   void record_delivery(const BatchRequest& request, std::uint64_t bytes, std::uint64_t waited,
                        bool failed, std::uint64_t now);
 
@@ -38,7 +38,7 @@ class StreamStatistics {
     std::int64_t epoch = 0, batch = 0;  // delivered last; of the rank
     std::int64_t epoch_batches = 0;     // how many the rank has in an epoch
     std::uint64_t batches = 0, bytes = 0, failures = 0;
-    LatencyHistogram waits;  // one for each batch, also when it was there already
+    LatencyHistogram waits;  // one for each batch, also when it was ready already
     double batches_per_second = 0;
     double bytes_per_second = 0;
     double wait_share = 0;   // seconds waited per second
@@ -46,7 +46,7 @@ class StreamStatistics {
   };
   /// By view, format, world and rank.
   std::vector<Stream> list(std::uint64_t now) const;
-  /// Of all streams, also of those that are forgotten.
+  /// For all streams, forgotten ones included.
   LatencyHistogram waits() const;
 
  private:

@@ -37,7 +37,7 @@ class Assembly {
     std::size_t result_itemsize(std::size_t itemsize) const {
       return converter != nullptr ? converter->result_itemsize() : itemsize;
     }
-    /// Copies what is at `out` to its other places.
+    /// Copies the values at `out` to their other places.
     void copy_to_repeats(std::size_t itemsize) const {
       if (repeat != nullptr)
         repeat_strided(source.shape, result_itemsize(itemsize), out, strides, *repeat);
@@ -52,7 +52,7 @@ class Assembly {
   std::vector<Use> uses;
   std::vector<Part> parts;
   std::vector<Repeat> repeats;
-  /// Owns what the parts point into, and the converters.
+  /// Owns the memory that the parts point into, and the converters.
   std::shared_ptr<void> memory;
   /// Decoded chunks may be found in `memory` by others as long as it lives (a batch; not a short
   /// read).
@@ -66,7 +66,8 @@ class Assembly {
     return uses.capacity() * sizeof(Use) + parts.capacity() * sizeof(Part) +
            repeats.capacity() * sizeof(Repeat);
   }
-  /// Called once, when every use is complete, from any thread. Null exception: all bytes are there.
+  /// Called once, when every use is complete, from any thread. Null exception: all bytes are
+  /// written.
   std::function<void(std::exception_ptr)> finished;
 
   Trace::Batch of;  // for the trace
@@ -118,7 +119,7 @@ class Assembly {
     const std::int64_t left = pending_.fetch_sub(1, std::memory_order_acq_rel) - 1;
     check_invariant(left >= 0, "each use of a chunk is completed once");
     if (left == 0) {
-      // Taken out first: what it captured may hold this assembly.
+      // Taken out first: its captures may hold this assembly.
       const auto done = std::move(finished);
       done(error_);
     }

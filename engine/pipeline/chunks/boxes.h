@@ -48,8 +48,8 @@ void for_each_chunk(const ChunkGrid& grid, const Box& box, Visit&& visit) {
 /// The elements that lie in both; empty where none does.
 Box intersection(const Box& a, const Box& b);
 
-/// The box that is left of `box` without `cut`. nullopt where that is no box, or nothing is cut
-/// off; empty where nothing is left.
+/// Returns the rest of `box` without `cut`. nullopt where that is not a box, or nothing is cut off;
+/// empty where nothing is left.
 std::optional<Box> without(const Box& box, const Box& cut);
 
 /// The C-order elements [first, first + count) of an array as boxes, in order: at most two per

@@ -195,7 +195,7 @@ bool ChunkCache::evict_one(std::uint64_t keep_until) {
       counters_.chunk_cache_evictions.fetch_add(1, std::memory_order_relaxed);
       return true;
     }
-    // A weak entry frees nothing; go on.
+    // A weak entry frees nothing; continue.
   }
   return false;
 }

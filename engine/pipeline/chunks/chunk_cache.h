@@ -8,7 +8,7 @@
 // A chunk that is read in small parts is kept as it is stored: more of them fit, and a part is
 // decoded when it is needed.
 //
-// Chunks of arrays that are to stay (kept_arrays.h) and have no known use go behind all other
+// Chunks of arrays that are to stay (kept_arrays.h) and have no known use follow all other
 // chunks without one.
 //
 // Fill values of objects that do not exist are kept for five seconds: the objects may appear.
@@ -72,7 +72,7 @@ struct KeptChunk {
 class ChunkCache {
  public:
   using Clock = std::chrono::steady_clock;
-  /// `absence`: for so long fill values of an object that does not exist are kept.
+  /// `absence`: how long fill values of a missing object are kept.
   explicit ChunkCache(Counters& counters, Clock::duration absence = std::chrono::seconds(5))
       : counters_(counters), absence_(absence) {}
 
@@ -96,7 +96,7 @@ class ChunkCache {
   void insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
                      std::shared_ptr<const KeptChunk> chunk);
 
-  /// How many uses of the chunk are known to come while it could still be here. Those that have
+  /// Returns the number of known uses of the chunk while it could still be cached. Those that have
   /// begun are not counted.
   std::size_t uses(const ChunkKey& key) const;
   /// When the soonest of them comes.
@@ -108,20 +108,20 @@ class ChunkCache {
     keeps_all_.store(keeps_all, std::memory_order_relaxed);
   }
   bool keeps_all() const { return keeps_all_.load(std::memory_order_relaxed); }
-  /// Can all chunks of arrays of so many bytes, decoded, be kept in this memory? The rest is for
+  /// Can all chunks of arrays of this many bytes, decoded, be kept in this memory? The rest is for
   /// batches.
   static bool can_keep_all(double bytes, std::uint64_t memory) {
     return bytes <= 0.75 * static_cast<double>(memory);
   }
 
-  /// The memory of a chunk of so many decoded bytes. An entry of the cache takes about kEntryBytes
-  /// itself: small chunks are many, and only kFreeEntries entries may take memory beside the
+  /// The memory of a chunk of this many decoded bytes. An entry of the cache itself takes about
+  /// kEntryBytes: small chunks are many, and only kFreeEntries entries may take memory beside the
   /// budget.
   std::uint64_t memory_of(std::uint64_t bytes) const {
     return buffer_memory(bytes) +
            (entries_.load(std::memory_order_relaxed) < kFreeEntries ? 0 : kEntryBytes);
   }
-  /// That of so many chunks.
+  /// The memory of this many chunks.
   static double memory_of_all(double chunks, std::uint64_t bytes) {
     return chunks * static_cast<double>(buffer_memory(bytes)) +
            std::max(0.0, chunks - kFreeEntries) * kEntryBytes;
@@ -142,7 +142,7 @@ class ChunkCache {
   bool keeps_arrays() const;
   std::set<const Array*> kept_arrays() const;
 
-  /// A chunk that is used again was dropped for want of memory, or not kept. Lately: until
+  /// A chunk that is used again was dropped for lack of memory, or not kept. Lately: until
   /// is_pressed() has been calm between two calls of age_pressure().
   void press() { pressed_.store(true, std::memory_order_relaxed); }
   void age_pressure() { was_pressed_ = pressed_.exchange(false); }
@@ -178,7 +178,7 @@ class ChunkCache {
     std::shared_ptr<const KeptChunk> stored;  // instead of a decoded chunk
     std::uint64_t bytes = 0;                  // 0 for weak entries
     std::uint64_t rank = 0;                   // its place in by_rank_
-    Clock::time_point since = {};             // of what does not exist
+    Clock::time_point since = {};             // when the object was found missing
   };
   bool is_outdated(const CachedChunk& cached) const {
     return cached.chunk.object_missing && Clock::now() - cached.since >= absence_;

@@ -48,7 +48,8 @@ ByteRun decoded_run(const Array& array, const Box& box) {
   return run;
 }
 
-/// What the boxes cost, in units of the whole chunk: blocks that several need are decoded once.
+/// Returns the cost of the boxes, in units of the whole chunk: blocks that several need are decoded
+/// once.
 double cost(const Array& array, std::span<const Box> boxes) {
   std::vector<ByteRun> runs;
   for (const Box& box : boxes) runs.push_back(decoded_run(array, box));
@@ -63,9 +64,8 @@ double cost(const Array& array, std::span<const Box> boxes) {
   return static_cast<double>(sum) / static_cast<double>(array.chunk_bytes());
 }
 
-/// `box`, with what the blocks that are decoded for it hold beside it: steps along its first
-/// dimension of more than one element, whole. `box` itself where whole steps would take more
-/// blocks.
+/// Returns `box` extended by the rest of the blocks that are decoded for it: whole steps along its
+/// first dimension of more than one element. `box` itself where whole steps would take more blocks.
 Box widened(const Array& array, const Box& whole, const Box& box) {
   const Dims& shape = array.grid().chunk_shape();
   std::size_t axis = 0;
@@ -89,7 +89,7 @@ Box widened(const Array& array, const Box& whole, const Box& box) {
       std::max(box.start[axis] + box.shape[axis], std::min(last, whole.shape[axis])) -
       wide.start[axis];
   const ByteRun run = decoded_run(array, wide);
-  // Of a remote store, no more blocks than may have been fetched.
+  // From a remote store, no more blocks than may have been fetched.
   const std::uint64_t size = decoded.end - decoded.begin;
   const std::uint64_t most = array.store().is_local() ? size / 4 * 5 : size;
   return run.end - run.begin > most ? box : wide;
@@ -113,7 +113,7 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
   const bool plain = array.chain().is_plain();
   if (!plain && (!array.chain().has_ranges() || need.empty())) return whole_chunk(array, chunk);
   const double parts = wanted.empty() ? cost(array, {&need, 1}) : cost(array, wanted);
-  // What is used again and can be kept for good serves uses beyond those that are known, too.
+  // A chunk that is used again and can be kept for good also serves uses that are not known yet.
   const double again = static_cast<double>(later) * cost(array, {&need, 1});
   if (!plain && (parts + again >= 0.9 || keeps)) return whole_chunk(array, chunk);
   Box all = need;
@@ -121,7 +121,7 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
   const Box& part = cost(array, {&all, 1}) <= parts ? all : need;
   if (plain || array.largest_block() == 0 || wanted.size() < 2) return part;
   const Box whole = whole_chunk(array, chunk), wide = widened(array, whole, part);
-  // Of a chunk that is not in pieces, more than half is decoded as a whole (chunk_part.h).
+  // More than half of a chunk that is not in pieces is decoded as the whole (chunk_part.h).
   return array.store().is_local() && array.run_bytes(wide) > array.chunk_bytes() / 2 ? whole : wide;
 }
 
@@ -131,8 +131,8 @@ bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std:
     return false;
   const std::optional<Store::Speed> speed = array.store().speed();
   if (!speed) return false;
-  // All in bytes: a request costs what the network could have carried while it takes one of the
-  // places for requests.
+  // All in bytes: a request costs what the network could have carried while the request occupies
+  // one of the slots.
   const double request = speed->latency * speed->rate / speed->in_flight;
   const bool knows_layout = known != nullptr && !known->pieces.empty();
   const double whole = knows_layout ? static_cast<double>(known->stored_size)
@@ -145,8 +145,8 @@ bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std:
 
 std::uint64_t stored_bytes(const Array& array, const Box& need, bool in_pieces) {
   if (array.chain().is_plain()) return array.run_bytes(need);
-  // Before anything is known, no less than what an array that hardly compresses takes: many chunks
-  // are fetched at once, and memory must not be found missing when they come.
+  // Before any measurement, no less than an array that hardly compresses takes: many chunks are
+  // fetched at once, and memory must not run out when they arrive.
   const std::uint64_t largest = array.largest_stored();
   const std::uint64_t whole =
       array.chain().encoded_size().value_or(largest != 0 ? largest : array.chunk_bytes());

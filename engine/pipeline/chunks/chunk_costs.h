@@ -1,5 +1,5 @@
 #pragma once
-// How much of a chunk is fetched and decoded: what costs least for all uses of it.
+// How much of a chunk is fetched and decoded: the cheapest extent for all uses of it.
 
 #include <cstddef>
 #include <cstdint>

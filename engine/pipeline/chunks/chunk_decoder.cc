@@ -34,7 +34,7 @@ bool decodes_in_place(const Array& array, const Assembly& assembly, const Assemb
   });
 }
 
-/// What it takes of the chunk first are the stored values themselves.
+/// Are the elements that a part takes first the stored values themselves?
 bool keeps_stored_values(const Assembly::Part& first) {
   return first.converter == nullptr || first.converter->is_copy();
 }
@@ -138,7 +138,7 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     if (stored == nullptr) ++counters_.chunks_fetched;
     ++counters_.chunks_decoded;
   };
-  // A chunk of a local store is read when it is decoded: what it takes until then.
+  // A chunk of a local store is read when it is decoded: the memory it takes until then.
   Budget::Reservation passing;
   std::unique_lock<std::mutex> beyond;
   const auto reserve = [&](Budget::Reservation& memory, std::uint64_t bytes) {
@@ -147,7 +147,7 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     if (!beyond.owns_lock()) beyond = std::unique_lock(beyond_budget_);
     adjust(memory, bytes, consumers);
   };
-  // And what lies between its codecs.
+  // And the memory between its codecs.
   const auto reserve_passing = [&](const Dims& out_strides) {
     const bool is_read = stored == nullptr && !array.chain().is_plain();
     const std::uint64_t scratch = array.scratch_bytes(box, out_strides);
@@ -212,7 +212,7 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
   result.chunk = DecodedChunk{box, data, strides, std::move(memory), object_missing};
   result.cache_bytes = taken;
   for (const ChunkConsumer& consumer : consumers) gather(consumer, *result.chunk);
-  // Fill values of what does not exist yet are not mixed with what may come.
+  // Fill values of a missing chunk are not mixed with values that may appear.
   if (object_missing) return result;
   for (ChunkConsumer& other : others) {
     const std::optional<Box> rest = without(other.missing, box);

@@ -21,15 +21,15 @@ namespace batchfs {
 struct ChunkConsumer {
   std::shared_ptr<Assembly> assembly;
   const Assembly::Use* use;
-  /// What it has not got yet, in chunk coordinates: at first what it needed().
+  /// The part still missing, in chunk coordinates: at first all that needed() returns.
   Box missing;
 };
 
 /// The first one's, for the trace.
 Trace::Batch batch_of(std::span<const ChunkConsumer> consumers);
 
-/// Copies what `consumer` misses and the chunk has to its assembly. Fails the assembly when the
-/// chunk's shard appeared in between.
+/// Copies the elements that `consumer` misses and the chunk has to its assembly. Fails the assembly
+/// when the chunk's shard appeared in between.
 void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk);
 
 /// Thread-safe.
@@ -43,13 +43,13 @@ class ChunkDecoder {
     std::uint64_t cache_bytes = 0;      // 0: it lies in a batch
     bool keep = true;
   };
-  /// Decodes `box` of chunk `number`, which holds what all `consumers` need, from `stored` or,
-  /// where that is null, from the local store, and hands it to them: straight to where one of them
-  /// wants it, if that can be. Where the budget is used up, one chunk at a time is decoded beyond
-  /// it, since what was begun must end; as check_size() allows. `others` wait for other parts of
-  /// the chunk: they get what is decoded of these, where that leaves them less to get. What others
-  /// wait for is not kept for later uses, which hardly need the same. Throws as Array::decode() and
-  /// load() do.
+  /// Decodes `box` of chunk `number`, which covers what all `consumers` need, from `stored` or,
+  /// where that is null, from the local store, and delivers it to them: decoded straight into the
+  /// destination of one of them where possible. Where the budget is used up, one chunk at a time is
+  /// decoded beyond it, since work that was begun must end; as check_size() allows. `others` wait
+  /// for other parts of the chunk: they get the decoded part of these where that shrinks what they
+  /// miss. Parts for others are not kept for later uses, which hardly need the same. Throws as
+  /// Array::decode() and load() do.
   Result decode(const Array& array, std::int64_t number, const Box& box,
                 std::span<const ChunkConsumer> consumers, const KeptChunk* stored,
                 std::span<ChunkConsumer> others = {});

@@ -27,7 +27,7 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
     {
       const std::lock_guard lock(mutex_);
       const auto it = tasks_.find(key);
-      if (it == tasks_.end() ? submitted : it->second->running) continue;  // served, or under way
+      if (it == tasks_.end() ? submitted : it->second->running) continue;  // served, or running
     }
     const Box need = needed(assembly, use);
     if (cache_.holds(key, need)) continue;
@@ -49,8 +49,8 @@ Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need,
   return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, later, keeps);
 }
 
-/// There is no memory to fetch this chunk: it waits until another task has run. False when there is
-/// no other: then it exceeds the budget.
+/// No memory is left to fetch this chunk: it waits until another task has run. False when there is
+/// no other: then the chunk exceeds the budget.
 bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task,
                               std::vector<ChunkConsumer>& consumers, Budget::Reservation& memory) {
   const std::lock_guard lock(mutex_);
@@ -84,7 +84,7 @@ void ChunkScheduler::post(const std::shared_ptr<ChunkTask>& task, Urgency urgenc
                    [this, task, urgency] { run(task, Turn::starts_io, urgency); });
 }
 
-/// Decodes what was fetched, unless another turn has.
+/// Decodes the fetched chunk, unless another run has.
 void ChunkScheduler::process_arrived(const std::shared_ptr<ChunkTask>& task) {
   std::function<void()> work;
   {
@@ -126,7 +126,7 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) noexcept 
     const Assembly::Use& use = assembly->uses[i];
     const ChunkKey key{use.array.get(), use.chunk};
     const ChunkConsumer consumer{assembly, &use, needed(*assembly, use)};
-    // What is here is taken here, before it is evicted. For a reader that waits, all threads take.
+    // Takes a cached chunk here, before it is evicted. For a reader that waits, all threads take.
     if (!waited) {
       if (const auto kept = cache_.find(key, consumer.missing)) {
         gather(consumer, *kept);
@@ -190,7 +190,7 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
     });
     const ChunkConsumer* first = task->most_urgent();
     if (first == nullptr && (!task->warm || stopping_)) {
-      idle = true;  // nobody who is left wants it brought
+      idle = true;  // none of the remaining consumers wants it fetched
       if (task->consumers.empty()) tasks_.erase(it);
     } else {
       const Box need =
@@ -265,7 +265,7 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
 }
 
 void ChunkScheduler::fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch) {
-  // `own` can be moved from: what was captured of a const reference could not, and would stay with
+  // `own` can be moved from: a captured copy of a const reference could not, and would stay with
   // the store's thread.
   fetcher_.fetch(
       std::move(fetch), [this, own = task](std::shared_ptr<ChunkFetcher::Fetch> fetched) mutable {
@@ -310,7 +310,7 @@ void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box,
     error = std::current_exception();
   }
   if (!others.empty()) {
-    // Who came after `consumers` were taken may have got all.
+    // Consumers that joined after `consumers` were taken may have everything by now.
     const auto done = std::stable_partition(
         others.begin(), others.end(),
         [&](const ChunkConsumer& c) { return error != nullptr || !c.missing.empty(); });

@@ -1,5 +1,5 @@
 #pragma once
-// Chunks on their way: each is fetched and decoded once for everything that needs it while it is in
+// Chunks in progress: each is fetched and decoded once for everything that needs it while it is in
 // flight or in the cache.
 //
 // An assembly is a batch, or a read of an array, with the list of its uses of chunks (assembly.h).
@@ -15,8 +15,9 @@
 // large to be kept until the batches that need it are due, fills their parts at once: a batch is
 // smaller than the chunks that it is cut from.
 //
-// Memory: where the budget is used up, one fetch is under way at a time, and one chunk is being
-// decoded (chunk_decoder.h): so much is granted beyond the budget, since what was begun must end.
+// Memory: where the budget is used up, one fetch is in flight at a time, and one chunk is being
+// decoded (chunk_decoder.h): this much is granted beyond the budget, since work that was begun must
+// end.
 
 #include <condition_variable>
 #include <deque>
@@ -45,25 +46,25 @@ class ChunkScheduler {
   ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters,
                  Trace& trace, Log& log);
 
-  // These are noexcept: what they cannot allocate would leave a task that never runs, and readers
-  // that wait for it.
+  // These are noexcept: a failed allocation would leave a task that never runs, and readers that
+  // wait for it.
 
   /// From here on every use fails with Error{interrupted}.
   void interrupt() noexcept;
-  /// After interrupt(): returns when no fetch is under way. Stop the executor next.
+  /// After interrupt(): returns when no fetch is in flight. Stop the executor next.
   void wait();
 
-  /// The memory that chunks of `assembly`, which is complete as a list or `submitted`, will take on
-  /// their way from a remote store until they are decoded: an estimate. Without those that are
-  /// under way already. What is decoded at a time is bounded by the threads.
+  /// Estimates the memory that chunks of `assembly`, which is complete as a list or `submitted`,
+  /// will take on their way from a remote store until they are decoded, without chunks already in
+  /// flight. The number of threads bounds how many are decoded at a time.
   std::uint64_t memory_ahead(const Assembly& assembly, bool submitted) const;
 
   /// Takes on every use of `assembly`; `assembly->finished` is called when all are done, which may
   /// be before this returns.
   void submit(const std::shared_ptr<Assembly>& assembly) noexcept;
 
-  /// Goes for what `assembly`, which was submitted, still waits for, as urgently as it says now; or
-  /// drops it, when it is cancelled.
+  /// Runs the tasks that `assembly`, which was submitted, still waits for, at its present urgency;
+  /// or drops it, when it is cancelled.
   void reprioritize(const std::shared_ptr<Assembly>& assembly) noexcept;
 
   /// Brings a chunk into the cache for a likely later read, if memory is free.
@@ -79,7 +80,7 @@ class ChunkScheduler {
   void process_arrived(const std::shared_ptr<ChunkTask>& task);
   void decode(const std::shared_ptr<ChunkTask>& task, Box box, std::vector<ChunkConsumer> consumers,
               std::shared_ptr<const KeptChunk> stored);
-  /// As chunk_costs.h has it.
+  /// Chooses the box by chunk_costs.h.
   Box box_to_decode(const ChunkTask& task, const Box& need,
                     const std::vector<ChunkConsumer>& consumers) const;
   void fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch);
@@ -100,10 +101,10 @@ class ChunkScheduler {
   mutable std::mutex mutex_;
   std::unordered_map<ChunkKey, std::shared_ptr<ChunkTask>, ChunkKeyHash> tasks_;
   bool stopping_ = false;
-  int fetches_ = 0;  // under way: their completions use this
+  int fetches_ = 0;  // in flight: their completions use this
   std::condition_variable no_fetches_;
   int running_ = 0;  // tasks
-  /// Postponed for want of memory, until another task has run.
+  /// Postponed for lack of memory, until another task has run.
   std::deque<std::shared_ptr<ChunkTask>> postponed_;
 };
 

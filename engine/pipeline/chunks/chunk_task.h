@@ -56,8 +56,8 @@ struct ChunkTask {
     return first;
   }
 
-  /// How urgently it must run: as its started consumers say, or those that were cancelled and must
-  /// be told; kNever when there are none.
+  /// How urgently it must run: by its started consumers, or for cancelled ones that must be
+  /// notified; kNever when there are none.
   Urgency urgency() const {
     Urgency urgency = warm ? kReadAhead : kNever;
     for (const ChunkConsumer& consumer : consumers)

@@ -19,10 +19,10 @@ namespace batchfs {
 /// Thread-safe.
 class KeptArrays {
  public:
-  /// A view of which no batch was begun while so many others were opened is not counted any more.
+  /// A view of which no batch was begun while this many others were opened is not counted any more.
   static constexpr std::uint64_t kForgotten = 256;
 
-  /// Of `memory` bytes, ChunkCache::can_keep_all() says how much the chunks may take.
+  /// `memory`: bytes of which ChunkCache::can_keep_all() allots the chunks a share.
   KeptArrays(ChunkCache& cache, std::uint64_t memory) : cache_(cache), memory_(memory) {}
 
   /// Memory of the chunks, decoded, that the view takes and that are worth keeping.

@@ -1,5 +1,5 @@
 #pragma once
-// Objects of the store of which the log says already that they changed.
+// Objects of the store whose change the log has already reported.
 //
 // Every batch that needs such an object fails, and so does every further try: without this, the log
 // would hold nothing else.
@@ -16,7 +16,7 @@ namespace batchfs {
 /// Thread-safe.
 class ReportedObjects {
  public:
-  /// After so many all are forgotten.
+  /// After this many all are forgotten.
   static constexpr std::size_t kMaxObjects = 1 << 16;
 
   /// Notes an object. Is it new?

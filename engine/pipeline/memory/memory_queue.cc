@@ -84,7 +84,7 @@ void MemoryQueue::serve() {
 
 bool MemoryQueue::has_lost_patience(bool served) {
   const std::uint64_t used = budget_.used() + budget_.outside(), now = Trace::now();
-  // What is being made ends by itself, even if its store does not answer: only readers may hold
+  // Work in progress ends by itself, even if its store does not answer: only readers may hold
   // memory for ever.
   const bool hope = served || environment_.is_at_work();
   const std::lock_guard lock(mutex_);

@@ -1,9 +1,9 @@
 #pragma once
 // The queue for memory.
 //
-// A memory waiter is a batch or a read that somebody waits for and for which there was no memory.
-// Memory waiters are served in the order in which they came, so that a large batch is not overtaken
-// by small ones for ever. The queue is served by the ticker, since most memory comes back without
+// A memory waiter is a batch or a read that a reader waits for and for which no memory was left.
+// Memory waiters are served in their order of arrival, so that a large batch is not overtaken by
+// small ones for ever. The queue is served by the ticker, since most memory is released without
 // notice: a reader closes a file, or unmaps it.
 //
 // The first memory waiter fails when no memory came back for some time while nothing was being
@@ -26,7 +26,7 @@ struct MemoryWaiter {
   std::uint64_t bytes = 0;
   /// How many readers wait for it.
   std::function<std::size_t()> readers;
-  /// Asked before it is served: if no reader is left, gives it up and returns true.
+  /// Called before it is served: if no reader is left, gives it up and returns true.
   std::function<bool()> give_up;
   /// Called once unless it was given up: with its memory, or with none and the error.
   std::function<void(Budget::Reservation, std::exception_ptr)> granted;

@@ -34,11 +34,11 @@ void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
       if (!inserted) continue;
       for (const ChunkKey& chunk : it->second.chunks) cache_.add_use(chunk, it->second.time);
     }
-    // Its reader may have come for it in the meantime: then nobody would forget these uses, and
-    // what they need would be kept for them in vain.
+    // Its reader may have opened it in the meantime: then nobody would forget these uses, and their
+    // chunks would be kept in vain.
     if (is_made(request)) forget(key);
   }
-  // A stream that jumped leaves uses behind that will not come: the oldest go.
+  // A stream that jumped leaves uses that will not come: the oldest are dropped.
   const std::lock_guard lock(mutex_);
   while (uses_.size() > 4 * static_cast<std::size_t>(kBatches)) {
     erase(std::min_element(uses_.begin(), uses_.end(), [](const auto& a, const auto& b) {

@@ -1,10 +1,10 @@
 #pragma once
 // Which chunks the batches beyond the prefetched ones will use, and when: the cache evicts by that.
 //
-// The prefetched batches of a stream are assembled ahead of its reader (prefetcher.h). A use is
-// a chunk that a batch needs, at the time when the batch is due. Prefetched batches have told
-// the scheduler of their uses. Those farther ahead are only planned, and the cache is told of their
-// uses, until they are under way themselves.
+// The prefetched batches of a stream are assembled ahead of its reader (prefetcher.h). A use is a
+// chunk that a batch needs, at the time when the batch is due. Prefetched batches have submitted
+// their uses to the scheduler. Those farther ahead are only planned, and the cache knows their
+// uses, until they are in progress themselves.
 
 #include <atomic>
 #include <cstdint>
@@ -24,22 +24,22 @@ class LookAhead {
  public:
   /// How far streams are looked ahead. Four times as many batches may be known.
   static constexpr std::int64_t kBatches = 320;
-  /// Looking ends with the batch that has a stream at so many uses.
+  /// Looking ends with the batch that brings a stream to this many uses.
   static constexpr std::size_t kUses = 4096;
 
   /// The chunks that are kept may take kept_memory() of `memory`, or all of it that can_keep_all()
   /// allows.
   LookAhead(ChunkCache& cache, std::uint64_t memory) : cache_(cache), memory_(memory) {}
 
-  /// Tells the cache of the uses in the batches `ahead`, of one stream, whose reader is at time
-  /// `now`. Those of which `is_made` holds are passed over: they are under way, ready or behind
-  /// their reader. A batch may become so while it is planned: `is_made` is asked again afterwards.
-  /// Plans at most `most` batches. Throws what planning throws.
+  /// Adds the uses in the batches `ahead`, of one stream, whose reader is at time `now`, to the
+  /// cache's plan. Those for which `is_made` holds are passed over: they are in progress, ready or
+  /// behind their reader. A batch may become so while it is planned: `is_made` is called again
+  /// afterwards. Plans at most `most` batches. Throws what planning throws.
   void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
             const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most);
 
-  /// The batch is about to be assembled: its uses are no longer ahead, and what the cache has for
-  /// them stays until forget(). To be called once is_made() holds of it.
+  /// The batch is about to be assembled: its uses are no longer ahead, and the chunks cached for
+  /// them stay until forget(). To be called once is_made() holds for it.
   void begin(const BatchKey& batch);
   /// The batch has its chunks, or is over: removes its uses from the cache's plan.
   void forget(const BatchKey& batch);
@@ -48,7 +48,7 @@ class LookAhead {
   void forget_views(const std::function<bool(const View&)>& chosen);
 
   /// Finds how far the distinct chunks of the coming batches, but those of arrays that stay, fit
-  /// into the memory, decoded, and tells the cache.
+  /// into the memory, decoded, and passes that to the cache.
   void find_horizon();
 
   /// Bytes of the chunks that a coming batch uses, on average.
@@ -73,7 +73,7 @@ class LookAhead {
 
   /// Guards the members below; nothing is planned with it held. Lock order: before ChunkCache's.
   std::mutex mutex_;
-  AllUses uses_;  // what the cache was told
+  AllUses uses_;  // the uses passed to the cache
 };
 
 }  // namespace batchfs

@@ -81,7 +81,7 @@ void Prefetcher::opened(const BatchRequest& request, bool stalled) {
   } else if (in_order) {
     stream.position = std::max(stream.position, at);
   } else {
-    stream.prefetch = 0;  // a jump: nothing is known of what comes next, until two in order
+    stream.prefetch = 0;  // a jump: the next batch is unknown until two come in order
     stream.position = at;
   }
   stream.prefetch = std::min(stream.prefetch, kMaxPrefetch);

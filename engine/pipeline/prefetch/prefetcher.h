@@ -2,12 +2,12 @@
 // Streams, and which of their batches to have ready.
 //
 // A stream is a reader's way through a view: a (view, format, rank, world). Its batches are
-// numbered over all epochs, so the end of an epoch is no seam. Neither is one that a reader ends
-// early each time, as training loops with a limit of batches do. The prefetcher learns where a
-// stream is from the batches that are opened; its prefetch, how many batches are kept ready ahead
-// of it, grows when the reader had to wait, shrinks when memory runs out, and is 0 for a stream
-// that jumps about. Source of the rule: the prefetcher of mountpoint-s3 (grow on stall, shrink on a
-// failed reservation).
+// numbered over all epochs, so the end of an epoch is not a seam. Neither is an end that a reader
+// makes early each time, as training loops with a limit of batches do. The prefetcher learns where
+// a stream is from the batches that are opened; its prefetch, the number of batches kept ready
+// ahead of it, grows when the reader had to wait, shrinks when memory runs out, and is 0 for a
+// stream that jumps about. Source of the rule: the prefetcher of mountpoint-s3 (grow on stall,
+// shrink on a failed reservation).
 
 #include <cstdint>
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace batchfs {
 
-/// Thread-safe. Knows nothing of memory or tasks: it only says what should be ready.
+/// Thread-safe. Knows nothing of memory or tasks: it only decides which batches should be ready.
 class Prefetcher {
  public:
   static constexpr std::int64_t kMaxPrefetch = 64;
@@ -29,8 +29,8 @@ class Prefetcher {
   /// A reader opened this batch; `stalled`: it was not ready.
   void opened(const BatchRequest& request, bool stalled);
 
-  /// The batches of this stream that should be ready or under way now, soonest first: as many
-  /// batches of `batch_bytes` as `room` bytes hold, at most.
+  /// The batches of this stream that should be ready or in progress now, soonest first: at most as
+  /// many batches of `batch_bytes` as `room` bytes hold.
   std::vector<BatchRequest> due(const BatchRequest& request, std::uint64_t batch_bytes,
                                 std::uint64_t room);
 
@@ -56,7 +56,7 @@ class Prefetcher {
 
   /// Is this batch ahead of its stream's reader?
   bool is_ahead(const BatchRequest& request) const;
-  /// Does it lie behind the end that its stream's reader makes of each epoch?
+  /// Does it lie after the end that its stream's reader makes of each epoch?
   bool leaves_out(const BatchRequest& request) const;
   /// Is it one of the prefetched batches?
   bool wanted(const BatchRequest& request) const;
@@ -72,7 +72,8 @@ class Prefetcher {
 
  private:
   struct Stream {
-    std::int64_t per_epoch = 0;  // batches: all, or as many as the reader took of the last epoch
+    // batches: all, or the number that the reader took of the last epoch
+    std::int64_t per_epoch = 0;
     std::int64_t position = -1;  // the furthest batch opened in order, counted over epochs
     std::int64_t prefetch = 0;
     std::uint64_t last_used = 0;

@@ -15,7 +15,7 @@ bool IdleTimer::is_over(bool waiting) {
   std::uint64_t last = last_;
   if (last == 0 || idle_ == UINT64_MAX) return false;
   const std::uint64_t now = Trace::now();
-  // A reader that comes now keeps what there is.
+  // A reader that arrives now keeps all that is cached.
   if (!waiting && now - std::min(now, last) >= idle_ && last_.compare_exchange_strong(last, 0))
     return true;
   ticker_.arm(idle_ / 2);

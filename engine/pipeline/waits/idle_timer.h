@@ -1,5 +1,5 @@
 #pragma once
-// Tells when no reader has come for long, so that memory which is kept for readers can be released.
+// Detects that no reader has come for long, so that memory kept for readers can be released.
 
 #include <atomic>
 #include <cstdint>

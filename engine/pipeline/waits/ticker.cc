@@ -12,7 +12,7 @@ void Ticker::arm(std::uint64_t pause) {
   timer_.post(static_cast<std::int64_t>(at), [this, at] {
     {
       const std::lock_guard armed(mutex_);
-      if (next_ != at) return;  // a sooner tick was asked for meanwhile, and has run
+      if (next_ != at) return;  // a sooner tick was requested meanwhile, and has run
       next_ = UINT64_MAX;
     }
     tick_();

@@ -1,5 +1,5 @@
 #pragma once
-// Calls one function again and again, for as long as somebody asks for it.
+// Calls one function again and again, as long as requested.
 
 #include <cstdint>
 #include <functional>

@@ -37,7 +37,7 @@ constexpr std::uint64_t kBlock = 4096;
 
 struct Header {
   char magic[8];
-  std::uint64_t digest_low, digest_high;  // XXH3 of what follows, to the end of the file
+  std::uint64_t digest_low, digest_high;  // XXH3 of the rest of the file
   CacheFiles::Name name;
   std::uint64_t size;  // of the bytes after the header
   std::uint64_t object_size;
@@ -346,7 +346,7 @@ void CacheFiles::remove(const Name& name, int file) {
   try {
     add_usage(-static_cast<std::int64_t>(on_disk(static_cast<std::uint64_t>(moved.st_size))));
   } catch (const Error&) {
-    // As above.
+    // Ignored for the same reason.
   }
 }
 
@@ -354,7 +354,7 @@ std::string CacheFiles::temporary_path() {
   return fmt::format("{}/{:016x}-{}", kUnfinished, writer_, ++next_);
 }
 
-/// Adds to the count of bytes on the disk and gives the sum.
+/// Adds to the count of bytes on the disk and returns the sum.
 std::uint64_t CacheFiles::add_usage(std::int64_t bytes) {
   const Descriptor file(::openat(root_, "usage", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0 || ::flock(file.get(), LOCK_EX) != 0) throw failure(directory_);
@@ -390,7 +390,7 @@ void CacheFiles::evict() {
     total -= entry.size;
     ++evicted_;
   }
-  // What others wrote meanwhile stays counted.
+  // Entries that others wrote meanwhile stay counted.
   add_usage(static_cast<std::int64_t>(total) - before);
   remove_abandoned();
 }

@@ -1,14 +1,14 @@
 #pragma once
-// A directory of checksummed files: what the disk cache keeps, shared by every process that uses
-// it.
+// A directory of checksummed files: the entries of the disk cache, shared by every process that
+// uses it.
 //
-// An entry is one file, named by the SHA-256 of what it is of. It is written beside its place and
+// An entry is one file, named by the SHA-256 of its key. It is written beside its place and
 // renamed, so that readers, which take no lock, see all of it or nothing; no flush is waited for,
 // since a file that a crash tore does not match its checksum and is dropped when it is read. The
-// least recently used entries go when the directory has reached its limit: their access times say
-// so, set here because many file systems do not. How much is there is counted in a file; an unclean
-// end leaves the count too high, never too low, and the next eviction, by one process at a time,
-// counts anew.
+// least recently used entries are evicted when the directory has reached its limit, by their access
+// times, which are set here because many file systems do not. The total size is counted in a file;
+// an unclean end leaves the count too high, never too low, and the next eviction, by one process at
+// a time, counts anew.
 
 #include <array>
 #include <atomic>
@@ -28,18 +28,18 @@ class CacheFiles {
  public:
   struct Options {
     std::uint64_t limit = 0;   // bytes on the disk; 0: none
-    double touch_after = 600;  // seconds: access times are at most this much behind
+    double touch_after = 600;  // seconds: the maximum lag of access times
   };
 
   /// Makes the directory, readable by its owner only, when it does not exist. Throws access_denied
-  /// when it is somebody else's or others may write into it, io.
+  /// when it belongs to another user or others may write into it, io.
   CacheFiles(const std::string& directory, Options options);
   ~CacheFiles();
   CacheFiles(const CacheFiles&) = delete;
   CacheFiles& operator=(const CacheFiles&) = delete;
 
-  /// What an entry is of: the SHA-256 of a text. Stores choose their keys, and one cache holds what
-  /// many stores gave: with a weaker digest, one store could take the place of another's entry.
+  /// The identity of an entry: the SHA-256 of a text. Stores choose their keys, and one cache holds
+  /// entries of many stores: with a weaker digest, one store could replace another's entry.
   struct Name {
     std::array<std::uint64_t, 4> words{};
     bool operator==(const Name&) const = default;

@@ -35,7 +35,7 @@ void CacheWriter::write(const CacheFiles::Name& name, CacheFiles::Version versio
     if (size > 0) std::memcpy(job.bytes.data(), bytes.data(), size);
     post(std::move(job));
   } catch (const std::bad_alloc&) {
-    // The reader gets its bytes all the same.
+    // The reader still gets its bytes.
     const std::lock_guard lock(mutex_);
     waiting_ -= size;
     ++counters_.dropped;
@@ -43,7 +43,7 @@ void CacheWriter::write(const CacheFiles::Name& name, CacheFiles::Version versio
   done(std::move(bytes));
 }
 
-/// Room for so many bytes, and the thread that writes them.
+/// Room for this many bytes, and the thread that writes them.
 bool CacheWriter::reserve(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   bool can =

@@ -1,5 +1,5 @@
 #pragma once
-// Writes what has been read into the cache, on a thread of its own.
+// Writes bytes that were read into the cache, on a thread of its own.
 
 #include <condition_variable>
 #include <cstdint>
@@ -23,12 +23,12 @@ class CacheWriter {
     std::function<void(const std::string&)> warn;
   };
   CacheWriter(CacheFiles& files, Options options);
-  /// Writes what waits.
+  /// Writes the pending entries.
   ~CacheWriter();
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;
 
-  /// Gives `bytes` to `done` and keeps a copy, unless too many wait. Does not block.
+  /// Passes `bytes` to `done` and keeps a copy, unless too many wait. Does not block.
   void write(const CacheFiles::Name& name, CacheFiles::Version version, Buffer bytes,
              const ReadDone& done);
 

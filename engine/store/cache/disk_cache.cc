@@ -51,14 +51,14 @@ class DiskCache final : public Store, public StateListing {
 
   std::optional<std::uint64_t> size(const std::string& key) override {
     check_key(key);
-    // Metadata is read next: the same round trip brings or confirms it.
+    // Metadata is read next: the same round trip fetches or confirms it.
     if (!is_metadata_key(key)) return parent_->size(key);
     const std::optional<Buffer> bytes = read(key, {});
     return bytes ? std::optional<std::uint64_t>(bytes->size()) : std::nullopt;
   }
 
-  /// Of the parent's object: entries of another version are then of no use, also where the cache is
-  /// trusted.
+  /// The state of the parent's object: entries of another version are useless then, even where the
+  /// cache is trusted.
   std::optional<std::uint64_t> state(const std::string& key) override {
     check_key(key);
     const std::optional<std::uint64_t> now = parent_->state(key);
@@ -139,8 +139,8 @@ class DiskCache final : public Store, public StateListing {
     CacheFiles::Name name;
   };
 
-  /// `done` gets the bytes, and the object's size where that is known. `anew`: what is kept is not
-  /// what was stored, whatever its checksum says; the next takes its place.
+  /// `done` gets the bytes, and the object's size where that is known. `anew`: the kept entry is
+  /// invalid, though its checksum fits; the next answer replaces it.
   void start(const std::string& key, ByteRange range, VersionedDone done, bool anew = false) {
     const bool was_there = versions_.contains(key);
     std::optional<Kept> kept;
@@ -177,7 +177,7 @@ class DiskCache final : public Store, public StateListing {
                                            range.from_end ? "end-" : "", offset, range.length));
   }
 
-  /// Of the version `current`, if known; removes an entry of another version.
+  /// Finds an entry of the version `current`, if known; removes an entry of another version.
   std::optional<Kept> find(const std::string& key, const ByteRange& range,
                            std::optional<std::uint64_t> current) {
     for (const ByteRange& kept_range : {range, ByteRange{}}) {
@@ -208,7 +208,7 @@ class DiskCache final : public Store, public StateListing {
     }
     ++misses_;
     if (!read.bytes) {
-      // What was there a moment ago has been deleted: missing would become fill values.
+      // An object that existed a moment ago has been deleted: missing would become fill values.
       if (versions_.contains(key))
         return done(std::make_exception_ptr(ObjectVersions::vanished(url() + "/" + key)));
       return done(VersionedRead{});
@@ -234,7 +234,7 @@ class DiskCache final : public Store, public StateListing {
     return read;
   }
 
-  /// As the parent's state().
+  /// The number that the parent's state() returns.
   static std::uint64_t digest(const CacheFiles::Version& version) {
     const bool has_size = version.object_size != CacheFiles::Version::kUnknown;
     const std::string identity =

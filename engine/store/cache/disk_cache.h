@@ -1,28 +1,27 @@
 #pragma once
-// A store that keeps what it reads from another one on the local disk, as stored (compressed), for
-// later mounts and for other processes.
+// A store that keeps its reads of another one on the local disk, as stored (compressed), for later
+// mounts and for other processes.
 //
-// What is kept is a read: an object, or the range of it that was asked for, with the object's
-// version (its ETag, or what the server gives in place of one). What the rules are:
+// The unit kept is a read: an object, or the requested range of it, with the object's version (its
+// ETag, or the server's substitute). The rules:
 //
-// - The first time that an object is wanted after the store was opened, the server is asked whether
-// it still
-//   has the version that is kept: one short round trip, in which unchanged bytes do not travel.
-//   After that, whatever is kept of that version is taken without asking: a mount shows the store
-//   as it found it. An object that turns out to have changed in between is Error{stale}.
-// - An object deleted on the server while it is kept here is still served from here: its version is
-// the one that the
-//   mount began with. When it must be fetched again, it is Error{stale}.
+// - The first time that an object is wanted after the store was opened, the server is asked
+//   whether it still has the version that is kept: one short round trip, in which unchanged bytes
+//   do not travel. After that, all kept bytes of that version are taken without asking: a mount
+//   shows the store as it found it. An object that turns out to have changed in between is
+//   Error{stale}.
+// - An object deleted on the server while it is kept here is still served from here: its version
+//   is the one that the mount began with. When it must be fetched again, it is Error{stale}.
 // - With `trust`, chunks are taken without asking at all; metadata is still asked about.
-// - What cannot be decoded, though its checksum fits, arrived so: it is fetched again (kNoVersion),
-// and the answer takes its place.
-// - That an object is missing is never kept: what appears later must be seen, and it costs the same
-// round trip.
-// - Objects of servers that tell no version are not kept.
+// - Bytes that cannot be decoded, though their checksum fits, arrived damaged: they are fetched
+//   again (kNoVersion), and the answer replaces them.
+// - That an object is missing is never kept: an object that appears later must be seen, and asking
+//   costs the same round trip.
+// - Objects of servers that report no version are not kept.
 //
-// Reading never waits for the disk's writing: a thread writes what has been read, and bytes that it
-// cannot keep up with are not kept. When the disk is full or fails, one line is logged and the
-// store works on without keeping more.
+// Reading never waits for the disk's writing: a thread writes the bytes, and drops those that it
+// cannot keep up with. When the disk is full or fails, one line is logged and the store continues
+// without keeping more.
 
 #include <functional>
 #include <memory>
@@ -42,15 +41,15 @@ struct DiskCacheOptions {
   bool wait_for_disk = false;
   /// Told once, in one line, when keeping has ended. May be empty. Called on the writing thread.
   std::function<void(const std::string&)> warn;
-  /// Beside the URL, what tells stores apart: the endpoint.
+  /// Distinguishes stores beside the URL: the endpoint.
   std::string realm;
   std::uint64_t queue = 128 << 20;  // bytes that may wait for being written
-  double touch_after = 600;         // seconds that the order of use may be behind
+  double touch_after = 600;         // seconds: the maximum lag of the order of use
   ObjectVersions::Options versions = {};
 };
 
-/// Throws access_denied or io when the directory cannot be used. The store that is returned writes
-/// what it still has to write when it is destroyed.
+/// Throws access_denied or io when the directory cannot be used. The destructor of the returned
+/// store completes pending writes.
 std::shared_ptr<Store> open_disk_cache(std::shared_ptr<Store> parent, DiskCacheOptions options);
 
 }  // namespace batchfs

@@ -21,8 +21,8 @@ struct AnswerFinding {
   std::optional<double> wait = {};  // seconds that the server asks for
 };
 
-/// `verify` as in ObjectRequests::Job; may be empty. Of a gateway's answers, those with an object
-/// are good and all others failed: the service does not see them.
+/// `verify` as in ObjectRequests::Job; may be empty. A gateway's answers are good if they have an
+/// object, and all others failed: the service does not see them.
 AnswerFinding judge_answer(ObjectService& service,
                            const std::function<void(const HttpResponse&)>& verify,
                            const HttpResponse& response, const ExpectedAnswers& expected);

@@ -155,7 +155,7 @@ AwsCredentials::Found AwsCredentials::from_web_identity() const {
 AwsCredentials::Found AwsCredentials::from_profile() const {
   const std::string id = profile_.get("aws_access_key_id"),
                     secret = profile_.get("aws_secret_access_key");
-  // What else a profile can say would need other programs or a browser.
+  // The other settings of a profile would need other programs or a browser.
   for (const char* setting :
        {"role_arn", "credential_process", "sso_session", "sso_start_url", "login_session"}) {
     if (profile_.get(setting).empty()) continue;

@@ -31,7 +31,7 @@ class AwsCredentials {
   /// that should have keys refuses them, not_supported for ways to get keys that batchfs does not
   /// know.
   std::optional<AwsKeys> get() { return keys_.get(); }
-  /// Looks again: the server says that the keys have expired.
+  /// Looks again: the server reports that the keys have expired.
   std::optional<AwsKeys> refresh() { return keys_.refresh(); }
 
  private:

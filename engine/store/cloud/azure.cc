@@ -29,7 +29,7 @@ std::string http_date(WallTime now) {
                      kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-/// The code of an error, which is in a header also where there is no body.
+/// The code of an error, which is in a header even where there is no body.
 std::string error_code(const HttpResponse& response) {
   if (const std::string* code = find_header(response.headers, "x-ms-error-code")) return *code;
   pugi::xml_document document;
@@ -103,7 +103,7 @@ ObjectService::Page AzureService::parse_list(const std::string& prefix,
   Page page;
   const auto add = [&](const pugi::xml_node& name, bool is_prefix) {
     std::string key = name.child_value();
-    if (name.attribute("Encoded").as_bool()) key = percent_decode(key);  // what XML cannot hold
+    if (name.attribute("Encoded").as_bool()) key = percent_decode(key);  // XML cannot hold it
     if (!key.starts_with(below)) throw malformed;
     key.erase(0, below.size());
     if (is_prefix && key.ends_with('/')) key.pop_back();
@@ -127,7 +127,7 @@ void AzureService::authorize(HttpRequest& request) {
     sign(size_request);
     const HttpResponse response = environment_.fetch(std::move(size_request));
     const std::string* length = find_header(response.headers, "content-length");
-    // Whatever is wrong, the request itself will be told, too: it needs some range.
+    // Any fault will also appear in the answer to the request itself, which needs some range.
     const std::uint64_t size =
         response.status == 200 && length != nullptr ? parse_exact_number(*length).value_or(0) : 0;
     const std::uint64_t count = std::min(request.range->length, size);
@@ -160,7 +160,7 @@ Verdict AzureService::classify(const HttpResponse& response) {
   if (is({"ContainerNotFound", "ContainerDisabled", "ContainerBeingDeleted"}))
     return failed(ErrorCode::not_found, fmt::format("the account {} has no container '{}'",
                                                     place_.account, place_.container));
-  // What is private does not exist for strangers.
+  // Private containers look missing to anonymous clients.
   if (is({"ResourceNotFound", "PublicAccessNotPermitted", "NoAuthenticationInformation"}) &&
       place_.is_anonymous())
     return failed(

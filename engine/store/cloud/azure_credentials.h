@@ -1,6 +1,6 @@
 #pragma once
-// Azure Blob Storage: which account, how it is reached, and with what right: an account key
-// (SharedKey), a shared access signature, or nothing.
+// Azure Blob Storage: the account, its address, and the authorization: an account key (SharedKey),
+// a shared access signature, or none.
 
 #include <string>
 
@@ -27,8 +27,8 @@ struct AzurePlace {
 ///   az://CONTAINER/PREFIX        (the account comes from the environment or the settings)
 ///   az://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
 ///   abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX        (also abfss)
-/// and may end with a shared access signature ("?sv=…&sig=…"). What gives a right, in this order:
-/// that signature; AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_ACCOUNT_KEY;
+/// and may end with a shared access signature ("?sv=…&sig=…"). Sources of authorization, in this
+/// order: that signature; AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_ACCOUNT_KEY;
 /// AZURE_STORAGE_SAS_TOKEN; the settings. Throws invalid_argument; never repeats a secret.
 AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config,
                                const StoreEnvironment& environment, const ConfigFile& settings);

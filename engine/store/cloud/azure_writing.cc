@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kMaxAzurePut = UINT64_C(64) << 20;
 constexpr std::uint64_t kAzureBlock = UINT64_C(32) << 20, kMaxAzureBlocks = 50000;
 
-/// Of one length for all blocks of a blob.
+/// Names a block; all names within a blob must have the same length.
 std::string block_name(std::uint64_t number) { return base64(fmt::format("{:08}", number)); }
 
 }  // namespace

@@ -12,20 +12,19 @@ struct BucketUrl {
   std::string prefix;
 };
 
-/// Throws invalid_argument when there is no bucket, or the prefix has a component "." or "..". The
-/// message repeats no credentials.
+/// Throws invalid_argument when the bucket is missing, or the prefix has a component "." or "..".
+/// The message repeats no credentials.
 BucketUrl parse_bucket_url(const std::string& url);
 
 /// "https://host:port/path" without the scheme's own port and slashes at the end. Throws
-/// invalid_argument for anything but http and https, and for what holds a user, a password or a
-/// query: an endpoint is shown.
+/// invalid_argument for anything but http and https, and for an endpoint with a user, a password or
+/// a query: endpoints are shown.
 std::string normal_endpoint(const std::string& endpoint);
 
 /// `prefix`/`key`, either may be empty.
 std::string join_key(const std::string& prefix, const std::string& key);
 
-/// A random key that no store has: how a service answers for it tells how it answers for missing
-/// ones.
+/// A random key that no store has: a service answers for it as for missing ones.
 std::string absent_name();
 
 }  // namespace batchfs

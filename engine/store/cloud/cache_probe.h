@@ -19,7 +19,7 @@ struct CacheProbe {
   bool is_same = false;      // the bytes and the version are the store's
   bool is_older = false;     // an earlier version of an object that was replaced since
   bool has_version = false;  // the store names versions (ETag, Last-Modified)
-  std::optional<bool> hit;   // of the second request; nullopt: the cache does not say
+  std::optional<bool> hit;   // of the second request; nullopt: the cache does not report it
 };
 
 /// Asks each shared cache of the store twice for a small object of the store that the user typed,

@@ -12,12 +12,13 @@ namespace batchfs {
 
 struct CloudStore {
   std::shared_ptr<Store> store;
-  std::string realm;  // beside the URL, what tells its objects from another server's or account's
+  // distinguishes, beside the URL, its objects from another server's or account's
+  std::string realm;
 };
 
 /// s3:// (s3a://), gs:// (gcs://), az:// (azure://, abfs://, abfss://). Throws not_supported for
 /// other schemes, invalid_argument, and what reading settings and credentials files throws.
-/// Connects when something is read.
+/// Connects on the first read.
 CloudStore open_cloud_store(const std::string& url, const StoreConfig& config);
 
 /// Is it one of these?

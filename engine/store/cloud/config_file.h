@@ -1,5 +1,6 @@
 #pragma once
-// batchfs's own settings for object stores: what neither an option nor the environment says.
+// batchfs's own settings for object stores: the defaults for missing options and environment
+// variables.
 //
 //   {"s3":    {"endpoint": "https://…", "region": "…", "profile": "…", "requester_pays": true,
 //              "path_style": true, "access_key_id": "…", "secret_access_key": "…",

@@ -11,7 +11,7 @@ std::string sha256(std::string_view data);
 std::string hmac_sha256(std::string_view key, std::string_view data);
 
 /// RSASSA-PKCS1-v1_5 with SHA-256 (the RS256 of JSON Web Tokens). `private_key_pem` is PKCS#8 or
-/// PKCS#1 without a passphrase. Throws invalid_argument when it is no RSA private key; never
+/// PKCS#1 without a passphrase. Throws invalid_argument when it is not an RSA private key; never
 /// repeats the key.
 std::string rsa_sha256(std::string_view private_key_pem, std::string_view data);
 

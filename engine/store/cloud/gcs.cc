@@ -179,7 +179,7 @@ void GcsService::refresh() {
   credentials_->refresh();
 }
 
-/// Asks for an object that is not there, which tells what 401 and 403 mean here.
+/// Requests an object that does not exist, to learn the meaning of 401 and 403 here.
 void GcsService::probe() {
   const std::lock_guard one_at_a_time(ask_mutex_);
   {

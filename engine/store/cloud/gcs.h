@@ -57,12 +57,11 @@ class GcsService final : public WritableService {
   const std::unique_ptr<GcsCredentials> credentials_;
   const StoreEnvironment environment_;
 
-  /// The server answers 401 or 403 for an object that is not there to whoever may not list the
-  /// bucket.
+  /// The server answers 401 or 403 for a missing object to clients that may not list the bucket.
   enum class Denial { unknown, is_denied, is_missing };
   static Denial denial_of(MissingAnswers missing);
 
-  mutable std::mutex mutex_;  // guards what follows; never held while a request is under way
+  mutable std::mutex mutex_;  // guards the fields below; never held while a request is in flight
   bool has_token_ = false;
   Denial denial_;
   bool wants_probe_ = false;

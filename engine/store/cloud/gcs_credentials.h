@@ -1,10 +1,10 @@
 #pragma once
-// Where the bearer token for Google Cloud Storage comes from. In this order:
+// Sources of the bearer token for Google Cloud Storage, in this order:
 //   GOOGLE_OAUTH_ACCESS_TOKEN or CLOUDSDK_AUTH_ACCESS_TOKEN; the file that
-//   GOOGLE_APPLICATION_CREDENTIALS or batchfs's settings name; what `gcloud auth
-//   application-default login` wrote; the metadata server.
+//   GOOGLE_APPLICATION_CREDENTIALS or batchfs's settings name; the file of `gcloud auth
+//   application-default login`; the metadata server.
 // A file is a service account's key (a signed assertion is exchanged for a token) or an authorized
-// user's refresh token. Nowhere: requests go out without one.
+// user's refresh token. Without any, requests are sent without a token.
 
 #include <optional>
 #include <string>
@@ -19,13 +19,12 @@ class GcsCredentials {
  public:
   /// `credentials_file`: of batchfs's own settings; may be empty.
   GcsCredentials(StoreEnvironment environment, std::string credentials_file);
-  /// Tokens of a service account open objects for writing, too; what others open is decided
-  /// elsewhere. Precondition: before the first token.
+  /// Tokens of a service account open objects for writing, too; the rights of other tokens are
+  /// decided elsewhere. Precondition: before the first token.
   void ask_for_writing() { for_writing_ = true; }
 
-  /// nullopt: there are none. Blocks while a token is fetched. Throws access_denied when the place
-  /// that should give one refuses, not_supported for kinds of credentials that batchfs does not
-  /// know.
+  /// nullopt: there are none. Blocks while a token is fetched. Throws access_denied when the source
+  /// refuses, not_supported for kinds of credentials that batchfs does not know.
   std::optional<std::string> token() { return token_.get(); }
   /// Fetches another: the server does not take this one any more.
   std::optional<std::string> refresh() { return token_.refresh(); }

@@ -2,11 +2,11 @@
 // A plain web server as a store. It cannot be listed, so the store's metadata must be consolidated,
 // or be that of a single array.
 //
-// Object storage that is read by its web address answers 403 for what is not there. That is taken
-// for missing only if it is sure to be the storage's answer: the body is its error document, the
-// same comes for an object that cannot exist, something could be read before, and nothing was sent
-// that can expire (a signature, a password), since without it everything would be missing. Or if
-// the user says so.
+// Object storage that is read by its web address answers 403 for missing objects. That is taken for
+// missing only if it is sure to be the storage's answer: the body is its error document, the same
+// comes for an object that cannot exist, something could be read before, and nothing was sent that
+// can expire (a signature, a password), since without it everything would be missing. Or if the
+// user has set this.
 
 #include <atomic>
 #include <memory>

@@ -12,7 +12,7 @@
 
 namespace batchfs {
 
-/// As Store::list(). Blocks.
+/// Like Store::list(). Blocks.
 std::vector<Store::Entry> list_objects(ObjectService& service, ObjectRequests& requests,
                                        const std::string& prefix);
 

@@ -22,7 +22,7 @@ namespace batchfs {
 namespace {
 
 constexpr int kMaxMoves = 3;
-/// What counts as slow until latencies have been measured.
+/// The threshold for slow requests until latencies have been measured.
 constexpr std::int64_t kSlowUnknown = 3'000'000'000;
 constexpr std::int64_t kSlowLeast = 25'000'000;
 /// Hedges may add this share of requests, and a few to begin with.
@@ -65,7 +65,7 @@ class ObjectRequests::Impl {
       stopping_ = true;
       runs.assign(runs_.begin(), runs_.end());
     }
-    client_->stop();  // also what credentials are being fetched with
+    client_->stop();  // also fetches of credentials
     if (options_.caches) options_.caches->client().stop();
     for (const auto& run : runs) finish(run, interrupted());
   }
@@ -118,7 +118,7 @@ class ObjectRequests::Impl {
 
   Store::Speed speed() const {
     const std::lock_guard lock(mutex_);
-    // How many are in flight adapts to the need, so what counts is how many could be.
+    // The number in flight adapts to the need, so the limit counts here.
     const int most = HttpClient::Options{}.most_in_flight;
     const auto known = speed_.known();
     return known ? Store::Speed{known->latency, known->rate, most}
@@ -292,7 +292,7 @@ class ObjectRequests::Impl {
     return Error(error.code(), error.why(), run.job.where);
   }
 
-  /// Takes the attempt off the run and decides what follows; true when `finding` is the run's end.
+  /// Takes the attempt off the run and decides the next step; true when `finding` is the run's end.
   bool settle(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
               AnswerFinding& finding) {
     Verdict& verdict = finding.verdict;
@@ -328,7 +328,7 @@ class ObjectRequests::Impl {
       case Verdict::retry:
         break;
     }
-    if (!run->live.empty()) return false;  // the other one may still bring it
+    if (!run->live.empty()) return false;  // the other one may still succeed
     const std::string tries =
         fmt::format("; tried {}", run->tried == 1 ? "once" : fmt::format("{} times", run->tried));
     if (run->tried <= options_.retries) {
@@ -336,7 +336,7 @@ class ObjectRequests::Impl {
           options_.longest_delay,
           options_.first_delay * static_cast<double>(1ull << std::min(run->tried - 1, 30)));
       double delay = std::uniform_real_distribution<double>(0, longest)(random_);
-      // A little jitter as well on what the server names: others were told the same.
+      // Adds a little jitter to the server's delay as well: other clients received the same one.
       if (finding.wait) delay = *finding.wait + std::min(delay, 0.1 * *finding.wait);
       const std::int64_t at = now + nanoseconds(std::min(delay, 1e6));
       if (at < deadline(*run)) {
@@ -457,7 +457,7 @@ class ObjectRequests::Impl {
   const RequestOptions options_;
   std::atomic<std::uint64_t> retries_{0}, hedges_{0}, hedges_won_{0}, failures_{0};
 
-  /// Guards what follows; never held while calling out, but for a line of the log.
+  /// Guards the fields below; never held while calling out, except for a line of the log.
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   std::unordered_set<std::shared_ptr<Run>> runs_;

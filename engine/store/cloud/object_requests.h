@@ -38,24 +38,23 @@ class ObjectRequests {
  public:
   ObjectRequests(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
                  RequestOptions options);
-  /// As stop(). Returns after the last callback has.
+  /// Stops as stop() does. Returns after the last callback has.
   ~ObjectRequests();
 
-  /// What is not done ends with Error{interrupted}, whether it is being sent, waits for its next
-  /// attempt or for a token; what is sent from here on ends so at once. Stops the client, too. Not
-  /// for callbacks.
+  /// Ends pending requests with Error{interrupted}, whether they are being sent or wait for their
+  /// next attempt or for a token; later requests end so at once. Stops the client, too. Not for
+  /// callbacks.
   void stop();
 
   struct Job {
-    /// Builds the request, for each attempt anew; authorize() is called on what it gives.
+    /// Builds the request, for each attempt anew; authorize() is called on the result.
     std::function<HttpRequest()> build;
-    /// Looks at a good answer, on the client's thread; throws io to have it asked for again, else
-    /// what is wrong.
+    /// Checks a good answer, on the client's thread; throws io to request it again, else the fault.
     std::function<void(const HttpResponse&)> verify;
     std::string where;   // for errors: the object
     bool hedge = false;  // asking twice does no harm and may help
-    /// A shared cache may answer: for the bytes from here on. Needs `verify`, which knows its
-    /// answers by `from_gateway`.
+    /// A shared cache may answer, for the bytes from this offset. Needs `verify`, which recognises
+    /// a cache's answers by `from_gateway`.
     std::optional<std::uint64_t> shared = {};
   };
   /// nullopt: missing.

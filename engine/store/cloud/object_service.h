@@ -1,6 +1,6 @@
 #pragma once
-// What one service's requests look like and what its answers mean: S3, GCS, Azure, plain web
-// servers. ObjectStore sends the requests.
+// The requests of one service and the meaning of its answers: S3, GCS, Azure, plain web servers.
+// ObjectStore sends the requests.
 
 #include <optional>
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace batchfs {
 
-/// What an answer means.
+/// The meaning of an answer.
 struct Verdict {
   enum Kind {
-    ok,       // the body is what was asked for
-    missing,  // there is no such object
+    ok,       // the body is the requested object
+    missing,  // the object does not exist
     retry,    // passing trouble: the same request later
     moved,   // the service has learnt (a region, an endpoint, a fresh token): a new request at once
     failed,  // for good: `error`
   };
   Kind kind = ok;
-  std::optional<Error> error;  // set for failed; for retry, what to say when it does not pass
+  std::optional<Error> error;  // set for failed; for retry, the error if it does not pass
 };
 
 /// Thread-safe. Requests are built anew for each attempt.
@@ -31,10 +31,10 @@ class ObjectService {
 
   /// The store's URL without secrets.
   virtual std::string url() const = 0;
-  /// Beside the URL, what tells its objects from others: a server, an account. No secrets.
+  /// Distinguishes, beside the URL, its objects from others: a server, an account. No secrets.
   virtual std::string realm() const { return {}; }
 
-  /// What a cache would learn of a request's authorization.
+  /// A cache's view of a request's authorization.
   enum class Credentials {
     harmless,     // none, or a signature that is valid for this request alone
     secret,       // a token or a password
@@ -48,7 +48,7 @@ class ObjectService {
 
   virtual bool can_list() const { return true; }
   /// One page of the children directly below `prefix` ("" or "a/b"). `continuation` is empty for
-  /// the first page, then what parse_list() gave.
+  /// the first page, then the result of parse_list().
   virtual HttpRequest list(const std::string& prefix, const std::string& continuation) = 0;
   struct Page {
     std::vector<Store::Entry> entries;
@@ -58,7 +58,7 @@ class ObjectService {
   virtual Page parse_list(const std::string& prefix, const HttpResponse& response) = 0;
 
   /// One page of all objects below `prefix`, at any depth; `continuation` as for list(). nullopt
-  /// where a listing does not tell the versions that answers to get() have.
+  /// where a listing does not contain the versions of answers to get().
   virtual std::optional<HttpRequest> list_versions(const std::string& prefix,
                                                    const std::string& continuation);
   struct VersionPage {

@@ -25,12 +25,12 @@ constexpr std::int64_t kMoment = 1'000'000;
 
 }  // namespace
 
-/// Reads under way, by key.
+/// Reads in flight, by key.
 class ObjectStore::Reads {
  public:
   struct Part {
     Buffer bytes;
-    std::optional<std::uint64_t> object_size;  // where the answer told
+    std::optional<std::uint64_t> object_size;  // if the answer contained it
     std::string version;
     std::optional<std::int64_t> modified;
     bool unchanged = false;  // no bytes: the object has the version that was known
@@ -49,7 +49,8 @@ class ObjectStore::Reads {
   ~Reads() { stop(); }
 
   void stop() {
-    // What waits for its moment has not been sent, so `requests_` does not know of it.
+    // Wants that are still being collected have not been sent, so `requests_` does not know of
+    // them.
     std::vector<Want> wants;
     {
       const std::lock_guard lock(mutex_);
@@ -117,8 +118,8 @@ class ObjectStore::Reads {
     return std::move(std::get<std::optional<Part>>(outcome));
   }
 
-  /// Asks for the first byte rather than with HEAD, which not every server does, and whose refusal
-  /// says nothing.
+  /// Requests the first byte rather than HEAD, which not every server supports, and whose refusal
+  /// is ambiguous.
   std::optional<std::uint64_t> size(const std::string& key) {
     const std::optional<Part> part = read(key, {0, 1});
     if (!part) return std::nullopt;
@@ -156,18 +157,18 @@ class ObjectStore::Reads {
     ByteRange range;
     PartDone done;
   };
-  /// One request for all who want of its range. Guarded by mutex_ until it has been taken off
-  /// `reads_`.
+  /// One request for all callers that want parts of its range. Guarded by mutex_ until it has been
+  /// taken off `reads_`.
   struct Read {
     std::string key;
     ByteRange range;
     std::string known;
     bool past_caches = false;
     std::vector<Want> wants = {};
-    std::uint64_t wanted = 0;  // bytes that someone asked for
+    std::uint64_t wanted = 0;  // bytes that a caller requested
     bool sent = false;
     bool was_there = false;  // the object, when this was sent
-    /// The server does not send ranges as it should: all of the object is asked for.
+    /// The server does not send ranges as it should: all of the object is requested.
     bool as_whole = false;
   };
 
@@ -229,7 +230,7 @@ class ObjectStore::Reads {
     send(read, read->range);
   }
 
-  /// The last bytes, of a server that must be told where they begin.
+  /// The last bytes, from a server that must receive their beginning.
   void send_by_size(const std::shared_ptr<Read>& read) {
     start(read->key, {0, 1}, {}, [this, read](PartOutcome outcome) {
       if (auto* error = std::get_if<std::exception_ptr>(&outcome))
@@ -383,7 +384,7 @@ class ObjectStore::Reads {
   std::atomic<std::uint64_t> shared_{0};
   std::atomic<bool> ignores_ranges_{false}, refuses_suffixes_{false};
 
-  std::mutex mutex_;  // guards what follows; never held while calling out
+  std::mutex mutex_;  // guards the fields below; never held while calling out
   std::unordered_map<std::string, std::vector<std::shared_ptr<Read>>> reads_;
   bool stopping_ = false;
 

@@ -1,9 +1,9 @@
 #pragma once
-// A store over HTTP requests: what S3, GCS, Azure and plain web servers have in common.
+// A store over HTTP requests: the common part of S3, GCS, Azure and plain web servers.
 //
 // Several callers that want the same bytes share one request; near ranges of an object that are
-// wanted in the same moment become one. What arrives is checked to be what was asked for, and to be
-// of the same object as before: a changed one is Error{stale}. A read that fails for good is an
+// wanted in the same moment become one. Answers are checked to contain the requested bytes, and to
+// be of the same object as before: a changed one is Error{stale}. A read that fails for good is an
 // Error, never missing.
 //
 // Shared caches may have objects that were replaced in the store. Before an object of a cache is
@@ -37,7 +37,7 @@ class ObjectStore final : public Store, public StateListing {
                           VersionedDone done) override;
   std::optional<std::uint64_t> size(const std::string& key) override;
   std::optional<std::uint64_t> state(const std::string& key) override;
-  /// Some servers name versions in another way in listings: the first object is asked for, too.
+  /// Some servers name versions in another way in listings: the first object is requested, too.
   bool list_states(const std::string& prefix, const Visit& visit) override;
   std::vector<Entry> list(const std::string& prefix) override;
   bool can_list() const override;

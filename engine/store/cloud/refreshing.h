@@ -18,7 +18,7 @@ struct Expiring {
 };
 
 /// Thread-safe. While the value is still good but near its end, one caller fetches the next and the
-/// others go on with it; when that fails, the old one is used until it has expired.
+/// others keep using it; when that fails, the old one is used until it has expired.
 template <class T>
 class Refreshing {
  public:
@@ -38,7 +38,7 @@ class Refreshing {
     return fetch_next(/*forced=*/false);
   }
 
-  /// Fetches although the value has not expired: the server says that it has.
+  /// Fetches although the value has not expired: the server reports that it has.
   T refresh() { return fetch_next(/*forced=*/true); }
 
  private:
@@ -59,7 +59,7 @@ class Refreshing {
       Expiring<T> next = fetch_();
       const std::lock_guard lock(mutex_);
       fetching_ = false;
-      // What comes with a short life from the start is not fetched anew for each request.
+      // A value that is short-lived from the start is not fetched anew for each request.
       try_again_ = now_() + kPause;
       current_ = std::move(next);
       return current_->value;
@@ -75,7 +75,7 @@ class Refreshing {
   const Fetch fetch_;
   const Now now_;
   std::mutex fetch_mutex_;  // taken before mutex_
-  std::mutex mutex_;        // guards what follows
+  std::mutex mutex_;        // guards the fields below
   std::optional<Expiring<T>> current_;
   bool fetching_ = false;
   WallTime try_again_{};

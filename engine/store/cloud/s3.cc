@@ -125,7 +125,8 @@ HttpRequest S3Service::request(const std::string& method, const std::string& key
   made.method = method;
   made.url = base + "/" + key;
   if (!query.empty()) made.url += "?" + encode_query(query);
-  // A signature is good for one host, and what a redirect would say is in the answer's headers too.
+  // A signature is good for one host, and the answer's headers also contain a redirect's
+  // information.
   made.follow_redirects = false;
   if (place_.requester_pays) made.headers.emplace_back("x-amz-request-payer", "requester");
   return made;
@@ -218,7 +219,7 @@ void S3Service::sign(HttpRequest& request) {
     request.headers.push_back(std::move(header));
 }
 
-/// After ExpiredToken. What comes back the same will be refused again.
+/// After ExpiredToken. Unchanged credentials will be refused again.
 void S3Service::refresh() {
   const std::lock_guard one_at_a_time(refresh_mutex_);
   std::optional<AwsKeys> before;
@@ -244,8 +245,8 @@ void S3Service::refresh() {
     refreshed_at_ = environment_.now();
 }
 
-/// Asks for an object that is not there: its answer has a body, other than that to a HEAD, and
-/// tells what 403 means here.
+/// Requests an object that does not exist: its answer has a body, unlike that to a HEAD, and shows
+/// the meaning of 403 here.
 void S3Service::probe() {
   const std::lock_guard one_at_a_time(probe_mutex_);
   for (int attempt = 0; attempt < 4; ++attempt) {
@@ -340,7 +341,7 @@ Verdict S3Service::classify(const HttpResponse& response) {
   if (is({"AccessDenied"}) || (response.status == 403 && told.code.empty()))
     return denied(told.message, !is_listing(response));
   if (response.status == 400 && told.code.empty() && credentials_) {
-    // HEAD has no body that would say why: ask with a GET.
+    // HEAD has no body with the reason: ask with a GET.
     const std::lock_guard lock(mutex_);
     if (is_refused()) return {Verdict::failed, refusal_};
     if (denial_ == Denial::unknown) {
@@ -364,7 +365,8 @@ Verdict S3Service::other_region(const HttpResponse& response, const std::string&
                       std::all_of(region.begin(), region.end(), [](char c) {
                         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
                       });
-  // The same region again is not learning, but requests that were under way meanwhile say it too.
+  // The same region again is not new information, but requests that were in flight meanwhile report
+  // it too.
   if (usable && (region != region_ ||
                  response.effective_url.find("." + region_ + ".") == std::string::npos)) {
     region_ = region;
@@ -387,7 +389,7 @@ Verdict S3Service::expired() {
   if (!credentials_)
     return {Verdict::failed,
             error(ErrorCode::access_denied, "the server refuses the request (ExpiredToken)")};
-  // What was under way with the old token meanwhile is refused, too.
+  // Requests in flight with the old token meanwhile are refused, too.
   wants_refresh_ = wants_refresh_ || environment_.now() >= refreshed_at_ + kRefreshSettles;
   return {Verdict::moved, std::nullopt};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// S3 and what speaks its language (MinIO, Ceph, R2, …): s3://BUCKET/PREFIX.
+// S3 and compatible services (MinIO, Ceph, R2, …): s3://BUCKET/PREFIX.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace batchfs {
 
-/// What options, environment, settings and profile say about one place.
+/// Options, environment, settings and profile, resolved for one place.
 struct S3Place {
   std::string bucket;
   std::string prefix;    // of all keys, no slash at either end; may be empty
@@ -23,7 +23,7 @@ struct S3Place {
   MissingAnswers missing = MissingAnswers::find_out;
 };
 
-/// Throws invalid_argument for what cannot be a bucket, a prefix or an endpoint.
+/// Throws invalid_argument for text that cannot be a bucket, a prefix or an endpoint.
 S3Place resolve_s3_place(const std::string& url, const StoreConfig& config,
                          const StoreEnvironment& environment, const AwsProfile& profile,
                          const ConfigFile& settings);
@@ -84,7 +84,7 @@ class S3Service final : public WritableService {
   enum class Denial { unknown, is_denied, is_missing };
   static Denial denial_of(MissingAnswers missing);
 
-  mutable std::mutex mutex_;  // guards what follows; never held while a request is under way
+  mutable std::mutex mutex_;  // guards the fields below; never held while a request is in flight
   std::string region_;
   bool unsigned_ = false;  // there are no credentials
   Denial denial_;

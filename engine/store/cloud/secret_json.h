@@ -8,7 +8,7 @@
 
 namespace batchfs {
 
-/// As parse_json(), but an error quotes nothing of the text, since it goes to logs and terminals.
+/// Like parse_json(), but an error quotes nothing of the text, since it goes to logs and terminals.
 Json parse_secret_json(std::string_view text, const std::string& where);
 
 }  // namespace batchfs

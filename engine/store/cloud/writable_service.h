@@ -1,5 +1,5 @@
 #pragma once
-// What the requests of one service that writes look like.
+// The requests of one service that writes.
 
 #include <cstdint>
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace batchfs {
 
-/// An object is one put(), which replaces what has its key. Where a service also takes parts, an
-/// object of more than `largest_put` bytes is made of these: begin_parts(), a put_part() for each,
-/// and join_parts(), before which readers see nothing of it.
+/// An object is one put(), which replaces the object of the same key. Where a service also takes
+/// parts, an object of more than `largest_put` bytes is made of these: begin_parts(), a put_part()
+/// for each, and join_parts(), before which readers see nothing of it.
 class WritableService : public ObjectService {
  public:
   struct WriteLimits {
@@ -25,7 +25,7 @@ class WritableService : public ObjectService {
   virtual void expect_writes() {}
 
   virtual HttpRequest put(const std::string& key, std::string body) = 0;
-  /// A missing object is no error: the answer is `missing`, or good.
+  /// A missing object is not an error: the answer is `missing`, or good.
   virtual HttpRequest remove(const std::string& key);
 
   /// nullopt: nothing is asked before the parts.
@@ -35,7 +35,7 @@ class WritableService : public ObjectService {
   /// `number` counts from 0.
   virtual HttpRequest put_part(const std::string& key, const std::string& upload,
                                std::uint64_t number, std::string body);
-  /// What join_parts() needs to know of a part, from the answer to it. Throws corrupt.
+  /// Returns the name under which join_parts() lists a part, from the answer to it. Throws corrupt.
   virtual std::string part_name(const HttpResponse& response, std::uint64_t number) const;
   virtual HttpRequest join_parts(const std::string& key, const std::string& upload,
                                  const std::vector<std::string>& parts);

@@ -1,6 +1,6 @@
 #pragma once
-// How many requests to have in flight: grows while that gives more throughput, halves when the
-// server says that it is too many (AIMD, with throughput as the sign that more still helps).
+// The number of requests in flight: grows while that increases throughput, halves when the server
+// reports too many (AIMD, with throughput as the sign that more still helps).
 
 #include <algorithm>
 #include <cstdint>

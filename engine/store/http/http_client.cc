@@ -189,7 +189,7 @@ class HttpClient::Loop {
     end_all();
   }
 
-  /// Takes what other threads asked for; false when the loop is to end.
+  /// Takes the orders of other threads; false when the loop is to end.
   bool take_orders() {
     std::vector<RequestId> cancelled;
     {
@@ -400,14 +400,14 @@ class HttpClient::Loop {
   HttpTransfer::Settings settings_;
   Counters counters_;
 
-  /// Guards what follows, up to the next blank line; never held while calling out.
+  /// Guards the fields below, up to the next blank line; never held while calling out.
   std::mutex mutex_;
   std::vector<std::unique_ptr<HttpTransfer>> inbox_;
   std::vector<RequestId> cancelled_;
   RequestId last_id_ = 0;
   bool stopping_ = false;
 
-  // Of the thread alone.
+  // Used by the loop's thread only.
   ConcurrencyLimit limit_;
   CURLM* multi_ = nullptr;
   std::deque<std::unique_ptr<HttpTransfer>> waiting_;

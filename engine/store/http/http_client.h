@@ -4,11 +4,11 @@
 //   HttpClient client;
 //   client.send({.url = "https://host/object"}, [](HttpOutcome outcome) { ... });
 //
-// Connections are kept alive and shared (HTTP/1.1, and /2 over TLS). How many requests are in
-// flight adapts: more while that gives more throughput, fewer when the server says that it is too
-// many. TLS is verified, against the system's certificates or those that SSL_CERT_FILE or
-// CURL_CA_BUNDLE names; proxies are taken from the environment, as libcurl does. Retries are not
-// made here: ObjectStore knows about them.
+// Connections are kept alive and shared (HTTP/1.1, and /2 over TLS). The number of requests in
+// flight adapts: more while that increases throughput, fewer when the server reports too many. TLS
+// is verified, against the system's certificates or those that SSL_CERT_FILE or CURL_CA_BUNDLE
+// names; proxies are taken from the environment, as libcurl does. Retries are not made here:
+// ObjectStore knows about them.
 
 #include <atomic>
 #include <chrono>
@@ -54,7 +54,7 @@ struct HttpRequest {
   std::string url;
   HttpHeaders headers;
   std::string body;
-  /// Sent as the Range header. Of an answer with the whole object (200) only the range is kept.
+  /// Sent as the Range header. If the answer has the whole object (200), only the range is kept.
   std::optional<ByteRange> range;
   bool asks_for_range = true;               // false: without the header
   double timeout = 0;                       // seconds without progress; 0: the client's
@@ -77,12 +77,12 @@ struct HttpResponse {
   bool from_gateway = false;  // the request had one
 };
 
-/// The answer, whatever its status, or why there is none: an Error with
+/// The answer, whatever its status, or an Error instead of one, with
 ///   io             connecting or the transfer failed (retrying may help)
 ///   timed_out      no progress for `timeout` seconds (retrying may help)
 ///   access_denied  the server's certificate is not trusted
 ///   not_supported  a redirect that is not followed: too many, or from https to http
-///   corrupt        the answer is longer than `largest_body`, or is no HTTP
+///   corrupt        the answer is longer than `largest_body`, or is not HTTP
 ///   invalid_argument  the URL cannot be used
 ///   interrupted    cancelled, or the client was destroyed
 using HttpOutcome = std::variant<HttpResponse, std::exception_ptr>;
@@ -113,10 +113,10 @@ class HttpClient {
   /// Ends a request with Error{interrupted} unless it is done.
   void cancel(RequestId id);
 
-  /// Ends all of them, and from here on every new one at once. Does not wait for their callbacks.
+  /// Ends all of them, and every later one at once. Does not wait for their callbacks.
   void stop();
 
-  /// Sends and waits. Throws what went wrong. Not for the client's own thread (a callback).
+  /// Sends and waits. Throws the error. Not for the client's own thread (a callback).
   HttpResponse send_and_wait(HttpRequest request);
 
   /// Is the caller a callback of this client?

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMaxRedirects = 5;
 constexpr std::size_t kMaxHeaders = 256 << 10;
-/// Of the body of an answer that is not the object: enough for the service's error document.
+/// Limit for the body of an answer that is not the object: enough for the service's error document.
 constexpr std::uint64_t kMaxErrorBody = 256 << 10;
 /// Memory is taken in steps, so that a length that a server only claims costs nothing.
 constexpr std::uint64_t kFirstAllocation = 64 << 20;
@@ -31,7 +31,7 @@ constexpr std::uint64_t kSmallBuffer = 16 << 10, kLargeBuffer = 512 << 10;
 constexpr double kSlowest = 1024;  // bytes per second
 constexpr double kHurry = 0.2;     // seconds
 
-/// As much as is asked for, within bounds; all of an object may be large.
+/// The requested length, within bounds; a whole object may be large.
 long buffer_size(const HttpRequest& request) {
   const std::uint64_t wanted = request.range ? request.range->length : kLargeBuffer;
   return static_cast<long>(std::clamp(wanted, kSmallBuffer, kLargeBuffer));
@@ -41,7 +41,7 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/// May be sent to another host: they say nothing about who asks.
+/// Headers that may be sent to another host: they do not identify the client.
 bool is_harmless(const std::string& name) {
   constexpr std::string_view kHarmless[] = {"accept", "accept-encoding", "if-match",
                                             "if-none-match", "range"};
@@ -50,7 +50,7 @@ bool is_harmless(const std::string& name) {
   return std::find(std::begin(kHarmless), std::end(kHarmless), lower) != std::end(kHarmless);
 }
 
-/// As the Host header names the server of a URL (RFC 9110, 7.2).
+/// The server of a URL in the form of the Host header (RFC 9110, 7.2).
 std::string host_of(const Uri& uri) {
   const bool usual = uri.port == (uri.scheme == "https" ? "443" : "80");
   return usual ? uri.host : uri.authority();
@@ -165,7 +165,7 @@ std::size_t HttpTransfer::on_header(char* data, std::size_t size, std::size_t co
   return good ? size * count : 0;
 }
 
-/// As libcurl does without it, which does not report why a socket could not be made.
+/// Does what libcurl does by default, but reports why a socket could not be made.
 curl_socket_t HttpTransfer::on_socket(void* self, curlsocktype, curl_sockaddr* address) {
   const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   if (fd < 0) static_cast<HttpTransfer*>(self)->socket_error_ = errno;
@@ -208,7 +208,7 @@ bool HttpTransfer::take_header(std::string_view line) {
   return true;
 }
 
-/// Decides what of the body is kept, once the headers are there.
+/// Decides which part of the body is kept, once the headers have arrived.
 void HttpTransfer::begin_body() {
   body_begun_ = true;
   long status = 0;
@@ -264,8 +264,8 @@ void HttpTransfer::append(const char* data, std::size_t size) {
   filled_ += size;
 }
 
-/// Of an object of unknown length only the last bytes are wanted: what can no longer be among them
-/// is dropped.
+/// Only the last bytes of an object of unknown length are wanted: bytes that can no longer be among
+/// them are dropped.
 void HttpTransfer::keep_end() {
   if (!slides_) return;
   if (response_.body_received > request_.largest_body)
@@ -297,7 +297,7 @@ bool HttpTransfer::take_body(const char* data, std::size_t size) {
           place());
     if (kept > 0) append(data, kept);
     keep_end();
-    // What follows would be thrown away: the rest of a large object is not worth the connection.
+    // Further bytes would be thrown away: the rest of a large object is not worth the connection.
     if (cut_ && filled_ == keep_) enough_ = true;
     return !enough_;
   } catch (const Error& error) {
@@ -455,7 +455,7 @@ Error HttpTransfer::failure(CURLcode code) const {
     case CURLE_URL_MALFORMAT:
       return error(ErrorCode::invalid_argument, "the URL cannot be used: " + detail);
     case CURLE_OUT_OF_MEMORY:
-      // libcurl also says so of a header with a line of more than 100 KB.
+      // libcurl also reports this for a header with a line of more than 100 KB.
       if (header_bytes_ > 0) return error(ErrorCode::corrupt, "the answer's headers are too long");
       return error(ErrorCode::no_memory, "out of memory");
     default:

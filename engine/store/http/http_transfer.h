@@ -1,6 +1,6 @@
 #pragma once
-// One request on its way through libcurl: its easy handle, what has come of the answer, redirects,
-// and what a failure means. Used by HttpClient's loop only, on its thread.
+// One request on its way through libcurl: its easy handle, the answer so far, redirects, and the
+// meaning of failures. Used by HttpClient's loop only, on its thread.
 
 #include <cerrno>
 #include <memory>
@@ -19,9 +19,9 @@ class HttpTransfer {
  public:
   struct Settings {
     double timeout, connect_timeout;
-    /// What connecting took when it worked, in seconds; 0: not known yet. One that takes far longer
-    /// has lost its first packet in a full queue of the server, and TCP would try again only after
-    /// a second.
+    /// Duration of a typical successful connect, in seconds; 0: not known yet. A connect that takes
+    /// far longer has lost its first packet in a full queue of the server, and TCP would try again
+    /// only after a second.
     double usual_connect = 0;
     std::string ca_file, ca_path;  // empty: libcurl's own
   };
@@ -33,21 +33,21 @@ class HttpTransfer {
 
   HttpClient::RequestId id() const { return id_; }
 
-  /// Prepares `easy`, which this object then uses until it is given another. Throws
+  /// Prepares `easy`, which this object then uses until the next prepare(). Throws
   /// invalid_argument.
   void prepare(CURL* easy, const Settings& settings);
   CURL* easy() const { return easy_; }
 
-  /// Has it been given up because connecting took longer than usual? Then it is to be prepared
-  /// again, and will be more patient.
+  /// Was it abandoned because connecting took longer than usual? Then prepare it again; it will be
+  /// more patient.
   bool lost_patience(CURLcode code);
 
   /// Has it failed since this process has no descriptor for a connection? It may be sent again when
   /// others have ended.
   bool lacks_descriptor() const { return socket_error_ == EMFILE || socket_error_ == ENFILE; }
 
-  /// Has libcurl's result been a redirect that is to be followed? Then the request now names the
-  /// new place and is to be prepared again. Throws not_supported for one that is refused.
+  /// Has libcurl's result been a redirect that must be followed? Then the request now names the
+  /// new place and must be prepared again. Throws not_supported for one that is refused.
   bool redirect(CURLcode code);
 
   /// The outcome after libcurl has finished with `code`.
@@ -85,7 +85,7 @@ class HttpTransfer {
   CURL* easy_ = nullptr;
   std::unique_ptr<curl_slist, CurlSlistFree> headers_;
   char message_[CURL_ERROR_SIZE] = {};
-  int socket_error_ = 0;  // why there is no socket for a connection
+  int socket_error_ = 0;  // why a connection has no socket
   int redirects_ = 0;
   double patience_ = 1;  // factor on the connection timeout
   bool hurried_ = false;
@@ -95,7 +95,7 @@ class HttpTransfer {
   bool body_begun_ = false;
   std::uint64_t skip_ = 0;  // bytes of the body to skip
   std::uint64_t keep_ = 0;  // at most
-  bool cut_ = false;        // what comes after `keep_` is not wanted; else it is an error
+  bool cut_ = false;        // bytes beyond `keep_` are not wanted; else they are an error
   bool slides_ = false;     // of an object of unknown length, the end is kept
   bool enough_ = false;     // ended by us, with all that was wanted
   std::optional<Error> refused_;

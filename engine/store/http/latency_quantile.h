@@ -9,7 +9,7 @@
 
 namespace batchfs {
 
-/// Of the last 256 samples. Not thread-safe.
+/// Quantiles of the last 256 samples. Not thread-safe.
 class LatencyQuantile {
  public:
   void add(std::int64_t latency) {
@@ -17,7 +17,7 @@ class LatencyQuantile {
     if (count_ >= kEnough && count_ % kEnough == 0) update();
   }
 
-  /// nullopt until there are enough samples to tell.
+  /// nullopt until there are enough samples.
   std::optional<std::int64_t> p99() const {
     return count_ < kEnough ? std::nullopt : std::optional(p99_);
   }

@@ -11,13 +11,13 @@ namespace batchfs {
 /// Not thread-safe. Times are nanoseconds of any steady clock.
 class NetworkSpeed {
  public:
-  /// An answer is complete: its latency in seconds, and the bytes that all answers have brought.
+  /// An answer is complete: its latency in seconds, and the bytes of all answers.
   void note(std::int64_t now, double latency, std::uint64_t bytes) {
     answers_ = std::min(answers_ + 1, kAnswersAveraged);
     latency_ += (latency - latency_) / answers_;
     const std::int64_t window = now - window_start_;
     if (window < kRateWindow) return;
-    // The best of late: what comes while little is asked for says nothing about the network.
+    // The recent maximum: the rate under little demand does not show the network's speed.
     if (window_start_ != 0)
       rate_ = std::max(rate_ * kRateFades, static_cast<double>(bytes - window_bytes_) /
                                                static_cast<double>(window) * 1e9);

@@ -6,7 +6,7 @@ namespace batchfs {
 
 namespace {
 
-/// What a request costs in time is worth this many bytes that nobody wants.
+/// The time of a request is worth this many unwanted bytes.
 constexpr std::uint64_t kWidestGap = 256 << 10;
 
 std::uint64_t end_of(const ByteRange& range) {

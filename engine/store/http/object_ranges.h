@@ -13,7 +13,7 @@ namespace batchfs {
 /// Ranges of an object of this length and more have requests of their own.
 inline constexpr std::uint64_t kMaxSharedRange = 8 << 20;
 
-/// Are the bytes of `inner` in what a request for `outer` gives?
+/// Does a request for `outer` return the bytes of `inner`?
 bool covers(const ByteRange& outer, const ByteRange& inner);
 
 /// Widens a range, of which `wanted` bytes are wanted, so that it holds `other` as well. False

@@ -41,8 +41,8 @@ std::optional<ContentRange> parse_content_range(std::string_view text) {
   return range;
 }
 
-/// Web servers answer with a page for what they do not have, or to have the user log in. Some name
-/// every file of unknown type text/html, so the first byte must agree, where it is here.
+/// Web servers answer with a page for missing objects, or to have the user log in. Some name every
+/// file of unknown type text/html, so the first byte must agree, where it has arrived.
 bool is_web_page(const HttpResponse& response, const std::optional<ByteRange>& range) {
   const std::string* type = find_header(response.headers, "content-type");
   if (type == nullptr ||

@@ -18,7 +18,7 @@ constexpr std::string_view kMagic =
 constexpr std::size_t kVersionAt = 36, kTypeAt = 37, kCompressionAt = 38;
 constexpr int kNewestVersion = 2;
 constexpr std::string_view kIdentifier = "Ichk";
-/// FlatBuffers are no larger: their offsets are 32 bits wide, some of them with a sign.
+/// FlatBuffers cannot be larger: their offsets are 32 bits wide, some of them with a sign.
 constexpr std::uint64_t kMaxPayload = (std::uint64_t{1} << 31) - 1;
 
 const char* name_of(int type) {

@@ -2,8 +2,8 @@
 // The envelope of every file of an Icechunk repository but its chunks: 39 bytes of header, then
 // the payload, a FlatBuffer, as it is or compressed by zstd.
 //
-// Source: Icechunk's specification, versions 1 and 2, "File header". A file's own header says how
-// it is read: repositories hold files of both versions.
+// Source: Icechunk's specification, versions 1 and 2, "File header". A file's own header selects
+// how it is read: repositories hold files of both versions.
 
 #include <cstdint>
 #include <string>

@@ -2,10 +2,9 @@
 // Reading FlatBuffers: tables, vectors, strings and structs of a buffer that may be hostile.
 //
 // Format: "FlatBuffer Internals" of flatbuffers.dev. Every offset and count is checked when it is
-// followed, so nothing has to be verified first, and what is not read costs nothing. Offsets to
-// tables, vectors and strings point forwards and have a depth that the caller's schema bounds:
-// there are no loops. Several may point to one place: who copies what they point to must bound the
-// sum.
+// followed, so nothing has to be verified first, and unread fields cost nothing. Offsets to tables,
+// vectors and strings point forwards and have a depth that the caller's schema bounds: loops are
+// impossible. Several may point to one place: callers that copy the targets must bound the sum.
 
 #include <cstdint>
 #include <cstring>
@@ -61,17 +60,17 @@ class FlatTable {
   FlatVector vector(int field, std::uint32_t stride) const;
   Bytes bytes(int field) const { return vector(field, 1).bytes; }
   std::string_view text(int field) const;
-  /// Throws for an absent one: `what` names it.
+  /// Throws for an absent table: `what` names it.
   FlatTable table(int field, const char* what) const;
   FlatTables tables(int field) const;
   std::vector<std::string_view> texts(int field) const;
 
  private:
-  /// Of the field's value of `size` bytes; 0: absent.
+  /// Position of the field's value of `size` bytes; 0: absent.
   std::uint64_t position_of(int field, std::size_t size) const;
-  /// Of a vector or text, which begins with its count.
+  /// The vector or text at `at`, which begins with its count.
   FlatVector vector_at(std::uint64_t at, std::uint32_t stride) const;
-  /// Where the offset of the field leads to; 0: absent.
+  /// Target of the field's offset; 0: absent.
   std::uint64_t target_of(int field) const;
 
   Bytes buffer_;

@@ -1,7 +1,7 @@
 #pragma once
 // Reading FlexBuffers, the self-describing kin of FlatBuffers: maps and texts of a buffer that may
-// be hostile. Format: "FlexBuffers" of flatbuffers.dev. Offsets point backwards, so there are no
-// loops.
+// be hostile. Format: "FlexBuffers" of flatbuffers.dev. Offsets point backwards, so loops are
+// impossible.
 
 #include <cstdint>
 #include <optional>
@@ -19,11 +19,11 @@ class FlexValue {
   static FlexValue root(Bytes buffer);
 
   bool is_map() const { return type_ == kMap; }
-  /// nullopt for what is no text.
+  /// nullopt for a value that is not text.
   std::optional<std::string_view> text() const;
-  /// nullopt where there is none, or this is no map.
+  /// nullopt where the key is missing, or this is not a map.
   std::optional<FlexValue> find(std::string_view key) const;
-  /// Empty where this is no map.
+  /// Empty where this is not a map.
   std::vector<std::pair<std::string_view, FlexValue>> members() const;
 
  private:
@@ -35,7 +35,7 @@ class FlexValue {
   static std::string_view key_at(Bytes buffer, std::uint64_t position);
 
   Bytes buffer_;
-  std::uint64_t position_;  // of the value, or of what the value's offset leads to
+  std::uint64_t position_;  // of the value, or of its offset's target
   std::uint8_t width_;      // bytes of numbers there
   std::uint8_t type_;
 };

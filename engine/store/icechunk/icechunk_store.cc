@@ -24,11 +24,11 @@ using icechunk::ChunkPlace;
 using icechunk::Manifest;
 using icechunk::Node;
 
-/// Of the memory budget: for the decoded manifests, and for one that is being decoded.
+/// Divisors of the memory budget: for the decoded manifests, and for one that is being decoded.
 constexpr std::uint64_t kManifestsShare = 4, kPayloadShare = 2;
-/// What a reference takes, decoded.
+/// Memory of a decoded reference.
 constexpr std::uint64_t kReferenceBytes = 24;
-/// What is fetched before anybody asks.
+/// Limits of the manifests fetched before any request needs them.
 constexpr std::size_t kManifestsAhead = 32;
 constexpr std::uint64_t kManifestBytesAhead = 4 << 20;
 
@@ -94,7 +94,7 @@ std::vector<std::pair<std::string, std::string>> virtual_containers(icechunk::By
       return value ? std::string(value->text().value_or("")) : std::string();
     };
     std::string url = text("url_prefix");
-    // Old configurations have a few that are no URLs.
+    // Old configurations have a few that are not URLs.
     if (url.find("://") != std::string::npos) found.emplace_back(text("name"), std::move(url));
   }
   return found;
@@ -118,7 +118,7 @@ class IcechunkStore final : public Store {
   std::string url() const override { return objects_->url(); }
   bool is_local() const override { return is_local_; }
   bool is_fixed() const override { return true; }
-  void stop() override { outside_.stop(); }  // its own place is one of them
+  void stop() override { outside_.stop(); }  // the repository's own place is one of them
   std::optional<Speed> speed() const override { return objects_->speed(); }
 
   /// Starts to fetch the smallest manifests, those of coordinates among them: a round trip less
@@ -262,11 +262,11 @@ class IcechunkStore final : public Store {
  private:
   void fetch_ahead(const icechunk::ObjectId& manifest) {
     manifests_.get(manifest, [](const icechunk::ManifestCache::Outcome&) {
-      // Who wants it gets the error.
+      // The caller that needs the manifest gets the error.
     });
   }
 
-  /// What a key stands for.
+  /// The target of a key.
   struct Place {
     std::shared_ptr<const Manifest> manifest;  // that `chunk` views
     ChunkPlace chunk;
@@ -276,7 +276,7 @@ class IcechunkStore final : public Store {
   };
   using PlaceOutcome = std::variant<std::optional<Place>, std::exception_ptr>;
 
-  /// nullopt: its document is none of an array, which who reads it reports.
+  /// nullopt: its document is not an array's; reading the document reports that.
   static std::optional<std::size_t> rank_of(const Node& array) {
     const std::string_view text(reinterpret_cast<const char*>(array.document.data()),
                                 array.document.size());
@@ -361,7 +361,7 @@ class IcechunkStore final : public Store {
     std::vector<std::uint32_t> index;
     const icechunk::ManifestUse* use;  // null: the document is wanted
   };
-  /// nullopt: there is no such object.
+  /// nullopt: the object does not exist.
   std::optional<Wanted> want(const std::string& key) const {
     if (const auto path = document_path(key)) {
       const Node* node = snapshot_->find(*path);
@@ -435,7 +435,7 @@ class IcechunkStore final : public Store {
       outside_.read_async(place.chunk.file, range, finish, from_origin);
   }
 
-  /// What was read, if it is the chunk's part.
+  /// Returns the outcome if it is the chunk's part; else an error.
   ReadOutcome checked(const std::string& key, const Place& place, const Clipped& part,
                       ReadOutcome outcome) const {
     try {

@@ -3,9 +3,9 @@
 // committed later. Format: Icechunk's specification, versions 1 to 2.1.
 //
 // Keys are those of the Zarr store that Icechunk shows: "a/b/zarr.json", "a/b/c/0/1". Metadata is
-// in the snapshot. A chunk's manifest says where its bytes lie: in itself, in an object of the
-// repository, or in a file elsewhere. A chunk that no manifest names was never written: missing. An
-// object that a manifest names and that is not there is an Error, never missing.
+// in the snapshot. A chunk's manifest locates its bytes: in itself, in an object of the repository,
+// or in a file elsewhere. A chunk that no manifest names was never written: missing. An object that
+// a manifest names and that does not exist is an Error, never missing.
 
 #include <cstdint>
 #include <functional>
@@ -30,16 +30,16 @@ struct IcechunkPlaces {
   VirtualOptions outside = {};
 };
 
-/// nullptr where there is no repository. `memory`: bytes of the budget. `signs`: what was read of
-/// the place, just now and past every cache. Throws not_found for a
-/// branch, tag or snapshot that is not there, corrupt, not_supported, no_memory, and what reading
-/// throws.
+/// nullptr where there is no repository. `memory`: bytes of the budget. `signs`: the outcomes of
+/// reads at the place, just now and past every cache. Throws not_found for a branch, tag or
+/// snapshot that does not exist, corrupt, not_supported, no_memory, and what reading throws.
 std::shared_ptr<Store> open_icechunk_store(const IcechunkPlaces& places,
                                            const IcechunkOptions& options, std::uint64_t memory,
                                            RepositorySigns signs = {});
 
-/// Arrays that are going to be read: the manifests that are sure to be wanted are fetched along
-/// with those of coordinates, a round trip less. What is no array, and other stores, are left out.
+/// Announces arrays that are going to be read: the manifests that are sure to be wanted are fetched
+/// along with those of coordinates, a round trip less. Paths that are not arrays, and other stores,
+/// are left out.
 void expect_icechunk_arrays(Store& store, const std::vector<std::string>& paths);
 
 /// The history of a repository, for people.

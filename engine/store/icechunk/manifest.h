@@ -34,7 +34,7 @@ struct ChunkPlace {
 class Manifest {
  public:
   /// Throws corrupt, not_supported, no_memory where the file takes more than `payload` bytes
-  /// decompressed, or its references more than `memory`. `id` is the one that was asked for.
+  /// decompressed, or its references more than `memory`. `id` is the requested one.
   static std::shared_ptr<const Manifest> parse(Bytes file, const ObjectId& id,
                                                std::uint64_t payload, std::uint64_t memory);
 
@@ -42,7 +42,7 @@ class Manifest {
   std::optional<ChunkPlace> find(const NodeId& array, std::span<const std::uint32_t> chunk) const;
 
   /// Calls `take` with each chunk of the array whose first indices are `begin`, ascending. Throws
-  /// corrupt where the manifest gives the array another number of dimensions than `rank`.
+  /// corrupt where the manifest's number of dimensions of the array is not `rank`.
   void list(const NodeId& array, std::size_t rank, std::span<const std::uint32_t> begin,
             const std::function<void(const std::vector<std::uint32_t>& chunk)>& take) const;
 

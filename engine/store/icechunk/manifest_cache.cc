@@ -6,7 +6,7 @@ namespace batchfs::icechunk {
 
 namespace {
 
-/// Of manifests that the snapshot says nothing about.
+/// Assumed size of manifests whose size the snapshot does not contain.
 constexpr std::uint64_t kSupposedBytes = 1 << 20;
 
 DecodedIndex decode_manifest(const std::string& key, const std::optional<Buffer>& file,

@@ -19,7 +19,7 @@ class ManifestCache {
 
   using Outcome = std::variant<std::shared_ptr<const Manifest>, std::exception_ptr>;
   using Done = std::function<void(Outcome)>;
-  /// As IndexCache::get().
+  /// Like IndexCache::get().
   void get(const ObjectId& id, Done done);
 
   std::vector<Store::Counter> counters() const { return cache_.counters(); }

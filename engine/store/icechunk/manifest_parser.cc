@@ -151,7 +151,7 @@ class Manifest::Parser {
     return value;
   }
 
-  /// Finds the box of all references, whose indices must increase. Gives its size.
+  /// Finds the box of all references, whose indices must increase. Returns its size.
   static std::uint64_t find_box(const FlatTables& refs, Array& array) {
     std::vector<std::uint32_t> last, most;
     for (std::uint32_t i = 0; i < refs.size(); ++i) {
@@ -253,7 +253,7 @@ class Manifest::Parser {
     std::memcpy(record.body.data() + at, &value, sizeof value);
   }
 
-  /// Claims what a growing vector is going to take.
+  /// Claims memory for a growing vector before it grows.
   template <class Vector>
   void grow(Vector& vector, std::size_t more) {
     if (vector.capacity() - vector.size() >= more) return;
@@ -302,7 +302,7 @@ class Manifest::Parser {
     return *locations_;
   }
 
-  /// Of numbers_, while it is parsed.
+  /// Memory of an entry of numbers_ during parsing.
   static constexpr std::uint64_t kEntryMemory = 88;
 
   Manifest& to_;

@@ -10,9 +10,9 @@
 
 namespace batchfs::icechunk {
 
-/// Of a snapshot, a manifest or a chunk.
+/// Identifies a snapshot, a manifest or a chunk.
 using ObjectId = std::array<std::byte, 12>;
-/// Of a node, the same in every snapshot.
+/// Identifies a node, in every snapshot.
 using NodeId = std::array<std::byte, 8>;
 
 /// Most significant bits first, zero bits appended: 20 characters for 12 bytes.

@@ -1,5 +1,5 @@
 #pragma once
-// What users say about an Icechunk repository.
+// A user's options for an Icechunk repository.
 
 #include <cstdint>
 #include <optional>
@@ -10,9 +10,9 @@ namespace batchfs {
 /// At most one of branch, tag and snapshot; `as_of` goes with a branch. None: the branch main.
 struct IcechunkOptions {
   std::string branch, tag, snapshot;
-  /// Of a branch, the state at this time: microseconds since 1970.
+  /// For a branch, the state at this time: microseconds since 1970.
   std::optional<std::int64_t> as_of;
-  /// The id of the snapshot that a mount shows, whatever was committed since it began; empty: none.
+  /// The id of the snapshot that a mount shows, whatever was committed after it began; empty: none.
   std::string pinned;
 
   bool names_a_version() const {

@@ -32,26 +32,26 @@ constexpr std::uint8_t kOffline = 2;
 
 constexpr const char* kMain = "main";
 constexpr std::uint64_t kMaxRefFile = 4096;
-/// Of version 1, where each takes a round trip.
+/// Limit for version 1, where each step takes a round trip.
 constexpr std::size_t kMaxSteps = 100'000;
 
 std::string branch_key(const std::string& name) { return "refs/branch." + name + "/ref.json"; }
 std::string tag_key(const std::string& name) { return "refs/tag." + name + "/ref.json"; }
 
-/// The bytes that asking ahead brought, if it brought any.
+/// The bytes that were read ahead, if any.
 const Buffer* bytes_of(const std::optional<ReadOutcome>& known) {
   const auto* bytes = known ? std::get_if<std::optional<Buffer>>(&*known) : nullptr;
   return bytes != nullptr && *bytes ? &**bytes : nullptr;
 }
 
-/// Did it bring all that there is, or that nothing is there? What failed is tried again.
+/// Is this the complete object, or a report that it is missing? Failed reads are tried again.
 bool is_answer(const std::optional<ReadOutcome>& known) {
   if (!known || std::holds_alternative<std::exception_ptr>(*known)) return false;
   const Buffer* bytes = bytes_of(known);
   return bytes == nullptr || bytes->size() < kSignBytes;
 }
 
-/// Reads under way; take() waits.
+/// Reads in flight; take() waits.
 class Reading {
  public:
   /// Reads nothing where `known` is the answer.
@@ -78,7 +78,7 @@ class Reading {
   std::future<ReadOutcome> outcome_;
 };
 
-/// Web servers answer anything, or that it is forbidden, for what they do not have.
+/// For missing objects web servers answer anything, or access denied.
 bool is_no_answer(const Error& error) {
   return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::access_denied ||
          error.code() == ErrorCode::invalid_argument;
@@ -93,7 +93,7 @@ std::optional<Buffer> take_if_there(Reading& reading) {
   }
 }
 
-/// What a branch or tag of version 1 says of its snapshot; nullopt for what is no such file.
+/// The snapshot named in a branch or tag file of version 1; nullopt for other files.
 std::optional<std::string> text_of_ref(const Buffer& bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   try {
@@ -340,7 +340,7 @@ std::vector<Commit> Repository::history(const ObjectId& from, std::size_t most) 
 std::vector<Ref> Repository::branches() { return version() == 2 ? branches_ : old_refs("branch."); }
 std::vector<Ref> Repository::tags() { return version() == 2 ? tags_ : old_refs("tag."); }
 
-/// Those that a listing shows; none where nothing can be listed.
+/// The refs in a listing; none where listing is not possible.
 std::vector<Ref> Repository::old_refs(const std::string& kind) {
   std::vector<Ref> refs;
   if (!entry_->can_list()) return refs;

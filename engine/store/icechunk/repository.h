@@ -31,7 +31,7 @@ struct Commit {
   std::string message;
 };
 
-/// Do they tell of a repository?
+/// Are these the signs of a repository?
 bool is_repository(const RepositorySigns& signs);
 
 std::string snapshot_key(const ObjectId& id);
@@ -44,9 +44,9 @@ Error removed(const std::string& what);
 /// Not thread-safe.
 class Repository {
  public:
-  /// nullptr where there is none. Reads what `options` need and `signs` lack, in one round trip.
-  /// `entry` reads objects that change, as they are now. Throws what reading throws, corrupt,
-  /// not_supported.
+  /// Returns nullptr where there is no repository. Reads what `options` need and `signs` lack, in
+  /// one round trip. `entry` reads objects that change, in their present state. Throws what reading
+  /// throws, corrupt, not_supported.
   static std::unique_ptr<Repository> find(std::shared_ptr<Store> entry,
                                           const IcechunkOptions& options, std::uint64_t memory,
                                           RepositorySigns signs = {});
@@ -57,12 +57,12 @@ class Repository {
     ObjectId snapshot;
     std::string words;  // "branch main"
   };
-  /// What the options given to find() name. Throws not_found, invalid_argument.
+  /// Resolves the options that were passed to find(). Throws not_found, invalid_argument.
   Choice choose();
 
   std::vector<Ref> branches();
   std::vector<Ref> tags();
-  /// From a snapshot back to the first, at most so many.
+  /// From a snapshot back to the first, at most this many.
   std::vector<Commit> history(const ObjectId& from, std::size_t most);
 
   /// The configuration that it names, a FlexBuffer; empty: none, or of version 1.
@@ -75,7 +75,7 @@ class Repository {
   ObjectId as_of(const std::string& branch, ObjectId newest);
   std::vector<Ref> old_refs(const std::string& kind);
   Error no_ref(const char* kind, const std::string& name, const std::vector<Ref>& refs) const;
-  /// Of a snapshot; throws not_found.
+  /// The commit of a snapshot; throws not_found.
   Commit commit(const ObjectId& id);
 
   const std::shared_ptr<Store> entry_;
@@ -88,7 +88,7 @@ class Repository {
   std::vector<Commit> commits_;  // sorted by id
   Bytes config_;
 
-  std::optional<ObjectId> old_branch_;  // version 1: what was read along
+  std::optional<ObjectId> old_branch_;  // version 1: read at the same time
 };
 
 }  // namespace batchfs::icechunk

@@ -1,5 +1,5 @@
 #pragma once
-// What is read at a place before it is known what lies there.
+// The reads at a place that detect what kind of store lies there.
 
 #include <cstdint>
 #include <optional>
@@ -10,11 +10,11 @@ namespace batchfs {
 
 /// By which an Icechunk repository is known, of version 2 and 1.
 constexpr const char *kRepositoryEntry = "repo", *kMainBranch = "refs/branch.main/ref.json";
-/// So much of the former is asked for: all of it, unless the repository has a long history.
+/// This much of the former is requested: all of it, unless the repository has a long history.
 constexpr std::uint64_t kSignBytes = 64 << 10;
 
-/// What asking for these two brought; nullopt: nobody asked. What is here is not read again, which
-/// saves a round trip.
+/// The outcomes of these two reads; nullopt: not read. They are not read again, which saves a round
+/// trip.
 struct RepositorySigns {
   std::optional<ReadOutcome> entry, main_branch;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// A snapshot of an Icechunk repository: its groups and arrays, and which manifests say where the
-// chunks of each array lie.
+// A snapshot of an Icechunk repository: its groups and arrays, and the manifests that locate the
+// chunks of each array.
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace batchfs::icechunk {
 
-/// Of the chunk grid along one dimension: [from, to).
+/// A range of the chunk grid along one dimension: [from, to).
 struct ChunkIndexRange {
   std::uint32_t from, to;
 };
@@ -38,8 +38,8 @@ struct Node {
 /// Immutable.
 class Snapshot {
  public:
-  /// Throws corrupt, not_supported, no_memory for what takes more than `memory` bytes. `id` is the
-  /// one that was asked for.
+  /// Throws corrupt, not_supported, no_memory for a snapshot that takes more than `memory` bytes.
+  /// `id` is the requested one.
   static std::shared_ptr<const Snapshot> parse(Bytes file, const ObjectId& id,
                                                std::uint64_t memory);
 
@@ -53,10 +53,11 @@ class Snapshot {
   const std::vector<Node>& nodes() const { return nodes_; }
   /// nullptr where there is none.
   const Node* find(std::string_view path) const;
-  /// As Store::list(), of groups, arrays and their documents.
+  /// Like Store::list(), of groups, arrays and their documents.
   std::vector<Store::Entry> list(const std::string& prefix) const;
 
-  /// The manifest that describes a chunk of an array; nullptr: none, so it was never written.
+  /// The manifest that describes a chunk of an array; nullptr: none, so the chunk was never
+  /// written.
   const ManifestUse* manifest_of(const Node& array, const std::vector<std::uint32_t>& chunk) const;
   const std::vector<ManifestUse>& manifests() const { return uses_; }
   /// May the manifest describe chunks whose first indices are these?

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxLinkText = 4096;
 
 struct Component {
   std::string name;
-  std::string link;  // the path of the link that says so; empty: the path itself
+  std::string link;  // the path of the link that leads there; empty: the path itself
 };
 
 /// Puts the components of `path` at the front of `rest`.

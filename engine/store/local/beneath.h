@@ -26,8 +26,8 @@ class Beneath {
     by_hand,    // for tests
   };
 
-  /// `root` is what the user typed: links in it are followed. A root that cannot be opened gives a
-  /// descriptor() of -1, with errno.
+  /// `root` is the user's path: links in it are followed. For a root that cannot be opened,
+  /// descriptor() is -1, with errno.
   Beneath(std::filesystem::path root, Links links, Resolver resolver = Resolver::automatic);
 
   const std::filesystem::path& root() const { return root_; }

@@ -59,13 +59,13 @@ FileOwner FileOwner::of(int directory) {
   return owner;
 }
 
-/// Of this thread. setgroups(3) of the C library would change all threads: the system call is made
-/// directly.
+/// Changes this thread's identity only. setgroups(3) of the C library would change all threads: the
+/// system call is made directly.
 bool FileOwner::take(const Identity& identity) {
   if (::syscall(SYS_setgroups, identity.groups.size(), identity.groups.data()) != 0) return false;
   ::setfsgid(identity.group);
   ::setfsuid(identity.user);
-  // They say the previous identity only: another call that changes nothing tells whether they
+  // They return the previous identity only: another call that changes nothing shows whether they
   // succeeded.
   constexpr auto kNone = static_cast<uid_t>(-1);
   return static_cast<gid_t>(::setfsgid(kNone)) == identity.group &&

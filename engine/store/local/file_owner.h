@@ -1,10 +1,10 @@
 #pragma once
 // Whose permissions count when files of a local store are opened.
 //
-// A daemon of root may read every file of the machine, and shows what it reads to others. The owner
-// of a store decides what is in it, so root opens its files with the owner's user, groups and
+// A daemon of root may read every file of the machine, and shows their contents to others. The
+// owner of a store decides its contents, so root opens its files with the owner's user, groups and
 // nothing more: a file that the owner may not read is refused. The kernel keeps these identities
-// for each thread; only the thread that opens a file takes them, for that long.
+// for each thread; only the thread that opens a file takes them, during the open.
 
 #include <optional>
 #include <vector>

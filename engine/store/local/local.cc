@@ -42,8 +42,8 @@ std::uint64_t lasting_version_of(const struct stat& file) {
       fmt::format("{} {} {}", file.st_size, nanoseconds(file.st_mtim), nanoseconds(file.st_ctim)));
 }
 
-/// How long it takes until a further change must change the version, too; 0 for a file that has
-/// been as it is for a while. A time stamp in the future tells nothing: another machine's clock
+/// The time until a further change is certain to change the version, too; 0 for a file that has
+/// been unchanged for a while. A time stamp in the future is meaningless: another machine's clock
 /// made it.
 std::int64_t unsettled_nanoseconds(const struct stat& file) {
   struct timespec now {};
@@ -154,7 +154,7 @@ class LocalStore final : public Store {
           const auto info = status_of(fd, prefix, name);
           is_directory = info && S_ISDIR(info->st_mode) && !is_at_or_above(prefix, *info);
         } catch (const Error& error) {
-          // It leads outside: an error for who looks into it, and not for its neighbours.
+          // It leads outside: an error for its readers, and not for its neighbours.
           if (error.code() != ErrorCode::access_denied) throw;
           is_directory = true;
         }
@@ -209,7 +209,7 @@ class LocalStore final : public Store {
     return {stream, ::closedir};
   }
 
-  /// Of the entry `name` of the directory `prefix`, which is open as `directory`, with links
+  /// Status of the entry `name` of the directory `prefix`, which is open as `directory`, with links
   /// followed. nullopt, with errno, when that is not possible.
   std::optional<struct stat> status_of(int directory, const std::string& prefix,
                                        const std::string& name) const {
@@ -244,8 +244,8 @@ class LocalStore final : public Store {
   }
 
   /// Calls `read` with the open file and its size, which it returns; nullopt when there is no such
-  /// object. What was read is of the version that the object had when it was first read, or stale
-  /// is thrown. Of a file that was never read before and changes meanwhile, `read` is called again.
+  /// object. Bytes read are of the version that the object had when it was first read, or stale is
+  /// thrown. For a file that was never read before and changes meanwhile, `read` is called again.
   template <class Read>
   std::optional<std::uint64_t> with_object(const std::string& key, Read&& read) {
     std::uint64_t waited_for = 0;  // a version that has been as it is for long enough
@@ -263,7 +263,7 @@ class LocalStore final : public Store {
       if (!known && version != waited_for) {
         if (const std::int64_t unsettled = unsettled_nanoseconds(*before); unsettled > 0) {
           wait_for(unsettled);
-          // Whatever the clock says next: it may be set back, or stand still.
+          // Whatever the clock shows next: it may be set back, or stand still.
           waited_for = version;
           continue;
         }
@@ -297,7 +297,7 @@ class LocalStore final : public Store {
     return info;
   }
 
-  /// Throws when a link leads nowhere: what it stands for is not missing, but cannot be reached.
+  /// Throws when a link leads nowhere: its target is not missing, but cannot be reached.
   void check_links(const std::string& key) const {
     const auto as_owner = owner_.enter();
     for (std::size_t end = 0; end < key.size();) {

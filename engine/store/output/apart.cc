@@ -53,7 +53,7 @@ std::string place_in_device(const std::string& path) {
     const std::vector<std::string> fields = split(line, ' ');
     if (fields.size() < 5) continue;
     const std::string its_point = unescaped(fields[4]);
-    // Of two at one point, the later one hides the other.
+    // The later of two mounts at one point hides the other.
     if (!is_at_or_below(path, its_point) || its_point.size() < point.size()) continue;
     device = fields[2];
     root = unescaped(fields[3]);

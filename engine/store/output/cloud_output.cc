@@ -22,7 +22,7 @@ class NoLock final : public OutputStore::Lock {};
 
 using Parts = std::span<const std::span<const std::byte>>;
 
-/// `size` bytes from `offset` of what the parts are together.
+/// `size` bytes from `offset` of the concatenated parts.
 std::string cut(Parts parts, std::uint64_t offset, std::uint64_t size) {
   std::string bytes;
   bytes.reserve(size);
@@ -137,7 +137,7 @@ class CloudOutput final : public OutputStore {
         },
         [this](const HttpResponse& response) { service_->check_joined(response); });
     if (joined) return;
-    // An attempt whose answer was lost may have joined them, and there is no such upload any more.
+    // An attempt whose answer was lost may have joined them, and the upload no longer exists.
     const auto found = send(key, [&] { return service_->head(key); });
     const std::string* length = found ? find_header(found->headers, "content-length") : nullptr;
     if (length == nullptr || parse_exact_number(*length) != size)
@@ -162,7 +162,7 @@ class CloudOutput final : public OutputStore {
     return request;
   }
 
-  /// A request that writes. What reading calls missing is refused here.
+  /// A request that writes. An answer that means "missing" to reads is refused here.
   template <class Build>
   HttpResponse change(const std::string& key, Build&& build) {
     auto response = send_change(key, build);

@@ -54,7 +54,7 @@ class LocalOutput final : public OutputStore {
     try {
       write_all(file, parts, target);
       // Each output ends with sync(), which waits for the disk: the disk begins now. Working files
-      // may be gone before. What fails here fails there, too.
+      // may be gone before. An error here recurs in sync().
       if (!key.starts_with(kWorkingFolder))
         ::sync_file_range(file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
     } catch (...) {
@@ -161,7 +161,7 @@ class LocalOutput final : public OutputStore {
     std::error_code error;
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       std::filesystem::create_directories(path, error);
-      // It was there, and has been removed by a process that finished.
+      // It existed, and has been removed by a process that finished.
       if (error.value() != EEXIST && error.value() != ENOENT) break;
     }
     if (error) throw failure(error.value(), "making the folder", path);

@@ -26,7 +26,7 @@ class OutputStore {
  public:
   virtual ~OutputStore() = default;
 
-  /// As users typed it, without secrets.
+  /// The URL as users typed it, without secrets.
   virtual std::string url() const = 0;
 
   /// Writes an object: readers see all of it or nothing, also when this process is killed. Replaces
@@ -42,16 +42,16 @@ class OutputStore {
 
   /// Is there nothing but working files?
   virtual bool is_empty() = 0;
-  /// What was put before this call survives a power failure after it.
+  /// Objects put before this call survive a power failure after it.
   virtual void sync() {}
   virtual void discard_working_files() = 0;
 
   /// Held as long as it lives; other processes are refused meanwhile. nullptr: another process
-  /// holds the lock. Outputs that have no locks give one that refuses nobody.
+  /// holds the lock. Outputs that have no locks return one that refuses nobody.
   class Lock {
    public:
     virtual ~Lock() = default;
-    /// Leaves nothing of it behind; called last.
+    /// Removes all traces of the lock; called last.
     virtual void remove() {}
   };
   virtual std::unique_ptr<Lock> lock(const std::string& name) = 0;
@@ -63,7 +63,7 @@ class OutputStore {
 /// not_supported for other places, by name.
 std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConfig& config);
 
-/// Of a local directory, which need not exist.
+/// Opens an output in a local directory, which need not exist.
 std::shared_ptr<OutputStore> open_local_output(const std::string& path);
 
 /// The place as typed, for messages: without the signature that an Azure URL may end with.

@@ -18,7 +18,7 @@ Error half_a_pair() {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-/// Of the next quotation mark or backslash.
+/// The position of the next quotation mark or backslash.
 std::size_t find_end_of_run(std::string_view text, std::size_t at) {
   while (at < text.size() && text[at] != '"' && text[at] != '\\') ++at;
   return at;

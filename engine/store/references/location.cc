@@ -37,7 +37,7 @@ std::string_view usual(std::string_view scheme) {
 
 std::string absolute_location(std::string_view file, const std::string& place) {
   const auto refuse = [file](const char* why) {
-    // What follows may be a secret.
+    // The text after '?' may be a secret.
     const std::string_view shown = file.substr(0, std::min<std::size_t>(file.find('?'), 200));
     return Error(ErrorCode::not_supported,
                  fmt::format("the chunk lies in '{}', {}", printable(shown), why));

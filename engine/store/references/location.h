@@ -17,7 +17,7 @@ std::string absolute_location(std::string_view file, const std::string& place);
 class CommonFolders {
  public:
   void add(const std::string& location);
-  /// As VirtualPlaces::Manner has them.
+  /// Returns the folders in the form of VirtualPlaces::Manner.
   std::vector<std::pair<std::string, std::string>> take();
 
  private:

@@ -437,7 +437,7 @@ class Reader {
   std::vector<std::size_t> into_;  // column of table_; SIZE_MAX: not wanted
   ParquetTable table_;
 
-  // Of the column chunk that is being read.
+  // State of the column chunk that is being read.
   bool has_dictionary_ = false;
   std::vector<std::int64_t> dictionary_;
   std::size_t first_text_ = 0, texts_ = 0;  // the dictionary's among the column's texts

@@ -1,7 +1,7 @@
 #pragma once
-// Reading small Parquet files with a flat schema of numbers and texts: what kerchunk, fsspec and
-// VirtualiZarr write references in. No Parquet library is at hand on the systems that batchfs is
-// built for; this reads what those writers (fastparquet, pyarrow) make, and refuses the rest by
+// Reads small Parquet files with a flat schema of numbers and texts, in which kerchunk, fsspec and
+// VirtualiZarr write references. No Parquet library is available on the systems that batchfs is
+// built for; this reads the files of those writers (fastparquet, pyarrow), and refuses the rest by
 // name.
 //
 // Source: apache/parquet-format (parquet.thrift, Encodings.md, Compression.md): data pages v1 and
@@ -35,13 +35,13 @@ struct ParquetColumn {
 
 struct ParquetTable {
   std::uint64_t rows = 0;
-  std::vector<ParquetColumn> columns;  // those that were wanted and are there
+  std::vector<ParquetColumn> columns;  // the wanted columns that exist
   /// nullptr where there is none.
   const ParquetColumn* find(std::string_view name) const;
 };
 
-/// Reads the columns `wanted`. Throws corrupt, not_supported, no_memory beyond what `claims` allow,
-/// and corrupt for more than `most_rows`. A page takes no more than `page` bytes.
+/// Reads the columns `wanted`. Throws corrupt, not_supported, no_memory beyond the limit of
+/// `claims`, and corrupt for more than `most_rows`. A page takes no more than `page` bytes.
 ParquetTable read_parquet(std::span<const std::byte> file, std::span<const std::string_view> wanted,
                           std::uint64_t most_rows, std::uint64_t page, Claims& claims);
 

@@ -19,11 +19,11 @@ namespace batchfs::references {
 
 namespace {
 
-/// Of the memory budget: for one file of references, decompressed; for those that are kept; for
-/// the metadata.
+/// Divisors of the memory budget: for one file of references, decompressed; for those that are
+/// kept; for the metadata.
 constexpr std::uint64_t kPayloadShare = 4, kRecordsShare = 4, kMetadataShare = 2;
 constexpr std::uint64_t kMaxRecordSize = 100'000'000;
-/// What a reference takes, decoded.
+/// Memory of a decoded reference.
 constexpr std::uint64_t kReferenceBytes = 24;
 /// Bytes of a file of references, as long as nothing is known of it.
 constexpr std::uint64_t kSupposedBytes = 1 << 20;
@@ -87,7 +87,7 @@ class ParquetReferences final : public References {
         builder.add_malformed(key, error.why());
       }
     }
-    // Without the record size, which makes a set of it: what is left is a Zarr store's.
+    // Without the record size, which marks a set: the rest is a Zarr store's.
     const std::string consolidated =
         fmt::format(R"({{"zarr_consolidated_format":1,"metadata":{}}})", metadata);
     builder.add_within(kConsolidated, std::as_bytes(std::span(consolidated)));
@@ -123,7 +123,7 @@ class ParquetReferences final : public References {
     return number ? key_of_record(chunk.path, *number / record_size_) : std::string();
   }
 
-  /// Of an array, reads all its references.
+  /// Lists the references of an array, reading all of them.
   std::vector<Store::Entry> list(const std::string& prefix) override {
     std::vector<Store::Entry> entries = documents_->list(prefix, folder_->url());
     const auto grid = grids_.find(prefix);
@@ -165,7 +165,7 @@ class ParquetReferences final : public References {
 
   static DecodedIndex decode(const std::optional<Buffer>& file, std::uint64_t record_size,
                              std::uint64_t memory) {
-    // Files without any reference need not be there.
+    // Files without any reference need not exist.
     auto table = file ? parse_parquet_records(file->span(), record_size, memory)
                       : ReferenceTable::Builder(memory).finish();
     const std::uint64_t taken = table->memory() + sizeof(ReferenceTable);
@@ -276,7 +276,7 @@ std::shared_ptr<const ReferenceTable> parse_parquet_records(std::span<const std:
   const auto column = [&table](std::string_view name, bool is_text) {
     const ParquetColumn* found = table.find(name);
     if (found != nullptr && found->is_text != is_text) {
-      // Of nulls alone, pyarrow makes numbers.
+      // For nulls alone, pyarrow writes numbers.
       const bool is_null = is_text && std::all_of(found->numbers.begin(), found->numbers.end(),
                                                   [](std::int64_t number) { return number == 0; });
       if (is_null) return static_cast<const ParquetColumn*>(nullptr);

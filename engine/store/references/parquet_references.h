@@ -1,7 +1,7 @@
 #pragma once
 // Reference sets as Parquet: a folder with the metadata of all arrays in `.zmetadata`, and the
-// references of each array in files of so many rows, `ARRAY/refs.0.parq`, which are read when a
-// chunk of theirs is first looked up.
+// references of each array in files of a fixed number of rows, `ARRAY/refs.0.parq`, which are read
+// when one of their chunks is first looked up.
 //
 // Source: fsspec/kerchunk docs/source/spec.rst, "Parquet references", and fsspec's
 // LazyReferenceMapper, whose names of files count where the two differ.

@@ -9,7 +9,7 @@
 
 namespace batchfs::references {
 
-/// Of one thread.
+/// Not thread-safe.
 class ParquetRuns {
  public:
   /// Views `bytes`. Throws corrupt for more than 32 bits.

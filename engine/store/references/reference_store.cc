@@ -21,7 +21,7 @@ class TableReferences final : public References {
   TableReferences(std::shared_ptr<const ReferenceTable> table, std::string digest,
                   std::string where)
       : table_(std::move(table)), digest_(std::move(digest)), where_(std::move(where)) {
-    // It may be out of date, and says nothing that the other documents do not say.
+    // It may be out of date, and contains nothing that the other documents lack.
     for (const char* document : {"zarr.json", ".zgroup", ".zarray"})
       hides_consolidated_ = hides_consolidated_ || table_->has(document);
   }
@@ -47,7 +47,7 @@ class TableReferences final : public References {
         const std::string location = absolute_location(table_->file(i), place);
         if (!location.starts_with(place)) folders.add(location);
       } catch (const Error&) {
-        continue;  // an Error of who reads it
+        continue;  // an Error for its reader
       }
     }
     return folders.take();
@@ -117,7 +117,7 @@ class ReferenceStore final : public Store {
     return references_->list(prefix);
   }
 
-  /// Of the file that the key's bytes lie in, and of what says so.
+  /// The state of the file that the key's bytes lie in, and of the document that refers to it.
   std::optional<std::uint64_t> state(const std::string& key) override {
     const std::optional<References::Found> found = find(key);
     if (!found) return 0;

@@ -26,7 +26,7 @@ class References {
  public:
   struct Found {
     Target target;
-    std::shared_ptr<const void> holder;  // of what `target` views; null: this
+    std::shared_ptr<const void> holder;  // of the bytes that `target` views; null: this
   };
   using Outcome = std::variant<std::optional<Found>, std::exception_ptr>;
   using Done = std::function<void(Outcome)>;
@@ -34,8 +34,8 @@ class References {
   virtual ~References() = default;
   /// `done` is called once, possibly before this returns. Its Errors may lack the place.
   virtual void find(const std::string& key, Done done) = 0;
-  /// The file of the set, in its folder, that says where the bytes of a key are and that is read
-  /// while the set is in use; empty: none, all that it says is in digest().
+  /// The file of the set, in its folder, that locates the bytes of a key and that is read while the
+  /// set is in use; empty: none, digest() covers all of it.
   virtual std::string document_of(const std::string&) const { return {}; }
   virtual std::vector<Store::Entry> list(const std::string& prefix) = 0;
   virtual bool can_list() const { return true; }

@@ -13,7 +13,7 @@ namespace {
   throw Error(ErrorCode::corrupt, "the Snappy data are damaged");
 }
 
-/// What is left of the input.
+/// The rest of the input.
 class SnappyInput {
  public:
   explicit SnappyInput(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -8,7 +8,7 @@
 
 namespace batchfs::references {
 
-/// Decodes `in`, which must give exactly `out`. Throws corrupt.
+/// Decodes `in`, which must decode to exactly `out`. Throws corrupt.
 void decode_snappy(std::span<const std::byte> in, std::span<std::byte> out);
 
 }  // namespace batchfs::references

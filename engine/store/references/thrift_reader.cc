@@ -67,7 +67,7 @@ ThriftReader::List ThriftReader::list(Type type) {
   if (type != Type::list && type != Type::set) damaged();
   const std::uint8_t head = byte();
   const List found{static_cast<Type>(head & 15), (head >> 4) != 15 ? head >> 4 : varint()};
-  // fastparquet gives an empty list no type.
+  // fastparquet writes empty lists without a type.
   if ((found.type == Type::stop && found.size > 0) || found.type > Type::uuid ||
       found.size > bytes_.size() - at_)
     damaged();

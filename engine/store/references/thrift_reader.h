@@ -13,7 +13,7 @@
 
 namespace batchfs::references {
 
-/// Of one thread. Every member throws corrupt.
+/// Not thread-safe. Every member throws corrupt.
 class ThriftReader {
  public:
   enum class Type : std::uint8_t {

@@ -1,7 +1,7 @@
 #pragma once
 // Templates in reference sets: text with {{...}} in it.
 //
-// kerchunk's specification names jinja2. What is done here is what sets use: {{name}}, a template
+// kerchunk's specification names jinja2. Supported is the part that sets use: {{name}}, a template
 // called with texts, {{f(c='text')}}, and whole-number arithmetic with + - * // % and parentheses.
 // All else is refused by name.
 
@@ -13,7 +13,7 @@
 
 namespace batchfs::references {
 
-/// What names mean.
+/// The meanings of names.
 struct TemplateNames {
   /// Templates of the set: those with {{ in them are for calls.
   std::map<std::string, std::string, std::less<>> texts;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kMark = "?query-";
 constexpr std::size_t kDigits = 32;
-/// What a node of the table takes beside its text.
+/// Memory of a node of the table beside its text.
 constexpr std::size_t kNode = 128;
 
 std::string place(const std::string& store, const std::string& key) { return store + "/" + key; }

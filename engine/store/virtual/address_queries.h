@@ -27,14 +27,14 @@ class AddressQueries {
     std::string path;   // not encoded
     std::string query;  // as it was written
   };
-  /// What a key stands for. nullopt for a key that key() did not make.
+  /// The address of a key. nullopt for a key that key() did not make.
   std::optional<Address> find(const std::string& store, const std::string& key) const;
 
  private:
   using Queries = std::unordered_map<std::string, std::string>;  // by store and key
 
   const std::size_t memory_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the fields below
   Queries new_, old_;
   std::size_t bytes_ = 0;  // of new_
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What a decoded file may take in memory, counted before it is taken.
+// Counts the memory of a decoded file before it is allocated.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace batchfs {
 
-/// Of one thread.
+/// Not thread-safe.
 class Claims {
  public:
   explicit Claims(std::uint64_t limit) : limit_(limit) {}

@@ -41,7 +41,7 @@ void IndexCache::get(const std::string& key, std::uint64_t bytes, Done done) {
   start_more();
 }
 
-/// As many files are under way as the memory for one decompressed file holds.
+/// Starts as many files as the memory for one decompressed file holds.
 void IndexCache::start_more() {
   for (;;) {
     std::string key;
@@ -140,7 +140,7 @@ void IndexCache::finish(const std::string& key,
   start_more();
   const std::lock_guard lock(mutex_);
   --under_way_;
-  ended_.notify_all();  // within the lock: what waits destroys it
+  ended_.notify_all();  // within the lock: the waiter destroys this
 }
 
 std::vector<Store::Counter> IndexCache::counters() const {

@@ -1,7 +1,7 @@
 #pragma once
-// The files of a store that say where its chunks lie (manifests of an Icechunk repository, records
-// of a reference set), those that are in use: fetched when a chunk is first looked up there, kept
-// decoded, given up when they take more memory than they may.
+// The files of a store that locate its chunks (manifests of an Icechunk repository, records of a
+// reference set), those that are in use: fetched when a chunk is first looked up there, kept
+// decoded, evicted when they exceed their memory.
 //
 // Decoding takes about a microsecond a reference: it is done one file at a time, on a thread of its
 // own unless the store is local. So at most one decompressed file is in memory.
@@ -38,13 +38,13 @@ class IndexCache {
     std::uint64_t payload;  // bytes of one file, fetched or decompressed
     std::uint64_t memory;   // bytes of the decoded ones
   };
-  /// Decodes the file of a key, nullopt where it is not there. What it throws is what get() ends
-  /// as. One call at a time.
+  /// Decodes the file of a key, nullopt where it does not exist. Its exceptions become outcomes of
+  /// get(). One call at a time.
   using Decode =
       std::function<DecodedIndex(const std::string& key, const std::optional<Buffer>& file)>;
   /// `name` is that of such files in counters: "manifest".
   IndexCache(std::shared_ptr<Store> store, Limits limits, std::string name, Decode decode);
-  /// Stops the store, and waits for what is under way to end with Error{interrupted}. Not to be
+  /// Stops the store, and waits for requests in flight to end with Error{interrupted}. Not to be
   /// called by a callback.
   ~IndexCache();
 
@@ -65,7 +65,7 @@ class IndexCache {
   };
 
   void load(const std::string& key);
-  /// `is_last`: what cannot be decoded is not read once more, past caches.
+  /// `is_last`: a file that cannot be decoded is not read once more, past caches.
   void arrived(const std::string& key, ReadOutcome outcome, bool is_last);
   void finish(const std::string& key, std::variant<DecodedIndex, std::exception_ptr> outcome);
   void start_more();
@@ -77,12 +77,12 @@ class IndexCache {
 
   std::mutex decoding_;  // one file at a time; taken before mutex_
 
-  mutable std::mutex mutex_;  // guards what follows; never held while calling out
+  mutable std::mutex mutex_;  // guards the fields below; never held while calling out
   std::map<std::string, Entry> entries_;
   std::list<std::string> used_;      // loaded ones, the latest first
   std::uint64_t memory_ = 0;         // of these
   std::deque<std::string> to_load_;  // waiting for room for their files
-  std::uint64_t loading_ = 0;        // bytes of files under way
+  std::uint64_t loading_ = 0;        // bytes of files in flight
   int loads_ = 0;
   int under_way_ = 0;  // loads whose end still uses this
   std::condition_variable ended_;

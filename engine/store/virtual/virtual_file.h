@@ -6,7 +6,7 @@
 
 namespace batchfs {
 
-/// As it was when it was referred to.
+/// A file in the state in which it was referred to.
 struct VirtualFile {
   std::string_view location;   // a URL
   std::string_view etag;       // empty: not known

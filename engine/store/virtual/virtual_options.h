@@ -1,5 +1,5 @@
 #pragma once
-// What users say about files outside of a store that its chunks lie in.
+// A user's options for files outside of a store that its chunks lie in.
 
 #include <string>
 #include <vector>

@@ -210,7 +210,7 @@ void VirtualPlaces::check(const VirtualFile& file, const std::string& shown,
 void VirtualPlaces::read_async(const VirtualFile& file, ByteRange range, ReadDone done,
                                bool past_caches) {
   const File found = find(file.location);
-  // What `file` views may not outlive this call.
+  // The strings that `file` views may not outlive this call.
   const auto kept =
       std::make_shared<const std::pair<std::string, std::uint32_t>>(file.etag, file.modified);
   found.store->read_version_async(

@@ -1,11 +1,11 @@
 #pragma once
 // Files outside of a store that its chunks lie in, and which of them may be read.
 //
-// What a store refers to is its writer's word. So it is read only where that is the store's own
-// place, or below a prefix that the user allowed. A store for such a prefix gets nothing of what
-// the user said for the referring store (endpoint, region, profile), and nothing of what that store
-// says (endpoints, headers): servers other than the prefix's own are read where the user names
-// them, as PREFIX=URL.
+// The writer of a store chooses its references. So a file is read only in the store's own place, or
+// below a prefix that the user allowed. A store for such a prefix gets none of the user's options
+// for the referring store (endpoint, region, profile), and none of that store's own settings
+// (endpoints, headers): servers other than the prefix's own are read where the user names them, as
+// PREFIX=URL.
 
 #include <cstdint>
 #include <functional>
@@ -43,7 +43,7 @@ class VirtualPlaces {
   };
 
   /// `own` is the referring store's place. `open` opens a prefix that was allowed. Throws
-  /// invalid_argument for options that are no prefixes.
+  /// invalid_argument for options that are not prefixes.
   VirtualPlaces(std::shared_ptr<Store> own, const VirtualOptions& options, Manner manner,
                 Open open);
 
@@ -55,8 +55,8 @@ class VirtualPlaces {
     std::string key;
     std::string shown;  // its URL, without secrets
   };
-  /// Throws access_denied, naming the option, for what is not allowed; invalid_argument for what
-  /// cannot be a file; and what opening throws.
+  /// Throws access_denied, naming the option, for a location that is not allowed; invalid_argument
+  /// for one that cannot be a file; and what opening throws.
   File find(std::string_view location);
 
   /// Reads exactly `range`, which is not from the end. A file that is not there, shorter, or
@@ -66,19 +66,19 @@ class VirtualPlaces {
   void read_async(const VirtualFile& file, ByteRange range, ReadDone done,
                   bool past_caches = false);
 
-  /// Store::state() of a file. Of a remote one it is asked for once: then another version of it is
-  /// stale. Blocks. Throws as find().
+  /// Store::state() of a file. For a remote file it is requested once: then another version of it
+  /// is stale. Blocks. Throws as find().
   std::optional<std::uint64_t> state(std::string_view location);
   /// Does check() compare?
   bool checks() const { return checks_; }
-  /// Throws stale when a file is not, as far as can be told, the one that was referred to.
+  /// Throws stale when a file is evidently not the one that was referred to.
   void check(const VirtualFile& file, const std::string& shown,
              const Store::VersionedRead& read) const;
 
-  /// As Store::stop(), for the stores that were opened.
+  /// Calls Store::stop() on the stores that were opened.
   void stop();
 
-  /// What a referring store says of a file that is not there, or that ends too early.
+  /// The errors of a referring store for a file that is missing, or that ends too early.
   static Error gone(const std::string& shown);
   Error too_short() const;
 
@@ -105,7 +105,7 @@ class VirtualPlaces {
 /// A store's place, as locations name it; ends in '/'.
 std::string place_of_store(const Store& store);
 
-/// "s3://bucket/" of "s3://bucket/a/b"; empty for what is no URL.
+/// "s3://bucket/" of "s3://bucket/a/b"; empty for text that is not a URL.
 std::string authority_of(const std::string& url);
 
 }  // namespace batchfs

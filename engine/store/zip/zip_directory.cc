@@ -20,15 +20,15 @@ constexpr std::size_t kEntrySize = 46, kEndSize = 22, kEnd64Size = 56, kLocator6
 constexpr std::size_t kMaxComment = 0xffff;
 constexpr std::uint64_t kMaxDirectory = 1 << 30;  // about ten million members
 
-/// Read at once from the object's end. What a comment may hide the end record behind is 64 KiB; the
-/// directories of some thousand members fit too, which saves a round trip.
+/// Bytes read at once from the object's end. A comment can put the end record up to 64 KiB before
+/// the end; the directories of some thousand members fit too, which saves a round trip.
 constexpr std::uint64_t kTail = 512 << 10;
 
 /// The end of the object, and the rest of it on demand.
 class Archive {
  public:
   Archive(Store& parent, const std::string& key) : parent_(parent), key_(key) {
-    // The tail and the size come in one round trip.
+    // The tail and the size arrive in one round trip.
     // Shared: a thread may still be inside of set_value() when this one continues.
     const auto tail = std::make_shared<std::promise<ReadOutcome>>();
     parent.read_async(key, {0, kTail, true},
@@ -101,7 +101,7 @@ std::uint64_t find_end(const Archive& archive) {
 }
 
 struct Extent {
-  std::uint64_t offset = 0;  // as the archive counts, without what lies before it
+  std::uint64_t offset = 0;  // as the archive counts, without bytes before it
   std::uint64_t size = 0;
   std::uint64_t end = 0;  // in the object
 };
@@ -121,8 +121,7 @@ Extent find_directory(Archive& archive) {
     const std::span<const std::byte> locator = archive.at(locator_offset, kLocator64Size);
     if (little_endian<std::uint32_t>(locator, 0) == kLocator64Signature) {
       if (little_endian<std::uint32_t>(locator, 16) > 1) throw several_disks();
-      // What lies before the archive shifts the offset; then the record is right before the
-      // locator.
+      // Bytes before the archive shift the offset; then the record is right before the locator.
       const std::uint64_t written = little_endian<std::uint64_t>(locator, 8);
       for (const std::uint64_t offset : {written, locator_offset - kEnd64Size}) {
         if (offset > locator_offset - kEnd64Size) continue;
@@ -250,7 +249,7 @@ void ZipDirectory::set_ends(std::uint64_t directory_offset) {
 void ZipDirectory::sort_by_name() {
   std::stable_sort(members_.begin(), members_.end(),
                    [this](const ZipMember& a, const ZipMember& b) { return name(a) < name(b); });
-  // Of equal names the last stays.
+  // The last of equal names stays.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (i + 1 < members_.size() && name(members_[i]) == name(members_[i + 1])) continue;

@@ -1,9 +1,9 @@
 #pragma once
-// The central directory of a zip archive: which members there are and where they lie.
+// The central directory of a zip archive: its members and where they lie.
 //
 // Format: PKWARE's APPNOTE.TXT, sections 4.3 and 4.4. As in Python's zipfile, whose archives
 // zarr-python writes: bytes before the archive are allowed, and of two members with one name the
-// last counts. Names are taken as the UTF-8 that they nearly always are. A member whose name is no
+// last counts. Names are read as UTF-8, which they nearly always are. A member whose name is not a
 // usable key ("..", absolute, empty components) is left out. A member that is itself broken is
 // refused when it is read, not before.
 
@@ -49,7 +49,7 @@ class ZipDirectory {
   }
   /// nullptr when there is no such file.
   const ZipMember* find(std::string_view name) const;
-  /// As Store::list: directories are those that are named and those that names imply.
+  /// Like Store::list: directories are those that are named and those that names imply.
   std::vector<Store::Entry> list(const std::string& prefix) const;
 
  private:

@@ -35,8 +35,8 @@ constexpr std::uint64_t kMaxInflated = std::uint64_t{4} << 30;
 /// or two.
 constexpr std::uint64_t kDeflateSlack = 4096;
 
-/// A local header's extra field is longer than the directory's by what Info-ZIP adds, and by this
-/// at most in practice; else a second read gets the rest.
+/// A local header's extra field is longer than the directory's by Info-ZIP's additions, and by this
+/// at most in practice; else a second read fetches the rest.
 constexpr std::uint64_t kExtraSlack = 64;
 /// Bytes between a member's beginning and the wanted part that are read along to save a second
 /// read.
@@ -71,7 +71,7 @@ const char* method_name(std::uint16_t method) {
 
 Error corrupt(const std::string& why) { return Error(ErrorCode::corrupt, why); }
 
-/// The outcome's bytes, which must be as many as were asked for: a member cannot be missing any
+/// The outcome's bytes, which must be as many as were requested: a member cannot be missing any
 /// more.
 Buffer take(ReadOutcome outcome, std::uint64_t length) {
   if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
@@ -123,7 +123,7 @@ Buffer inflate_part(std::span<const std::byte> in, ClippedRange part) {
   return out;
 }
 
-/// As users typed it.
+/// The place as users typed it.
 std::string place_in(const Store& parent, const std::string& key) {
   const std::string url = parent.url();
   if (url == ".") return key;
@@ -157,10 +157,10 @@ class ZipStore final : public Store {
     return directory_.list(prefix);
   }
 
-  /// Of the archive: a member does not change alone.
+  /// The state of the archive: a member does not change alone.
   std::optional<std::uint64_t> state(const std::string&) override {
     if (is_local()) return parent_->state(key_);
-    // Once asked for, another version of the archive is stale.
+    // Once requested, another version of the archive is stale.
     const std::lock_guard lock(state_mutex_);
     if (!state_) state_ = parent_->state(key_);
     return state_;
@@ -238,14 +238,14 @@ class ZipStore final : public Store {
     read_at_guess(*wanted, std::move(done));
   }
 
-  /// A part of a member: what the caller gets, and what must be read for it.
+  /// A part of a member: the caller's bytes, and the stored bytes to read for them.
   struct Wanted {
     const ZipMember* member;
     ClippedRange part;
     bool past_caches = false;
     ClippedRange stored() const {
       if (member->method == kStored) return part;
-      // No more than what the part can take, if it is compressed at all.
+      // No more than the part can take, if it is compressed at all.
       const std::uint64_t end = part.begin + part.length;
       return {0, end < member->size
                      ? std::min(member->compressed_size, end + end / 8 + kDeflateSlack)
@@ -253,7 +253,7 @@ class ZipStore final : public Store {
     }
   };
 
-  /// nullopt when there is no such member. Throws for one that cannot be read, before anything is.
+  /// nullopt when there is no such member. Throws for an unreadable one, before anything is read.
   std::optional<Wanted> want(const std::string& key, ByteRange range) const {
     check_key(key);
     const ZipMember* member = directory_.find(key);
@@ -326,7 +326,7 @@ class ZipStore final : public Store {
       throw corrupt("its bytes do not match the checksum in the archive");
   }
 
-  /// From what was read to what the caller gets.
+  /// Turns the stored bytes into the caller's bytes.
   static Buffer finish(const Wanted& wanted, Buffer bytes) {
     const ZipMember& member = *wanted.member;
     const bool whole = wanted.part.length == member.size;
@@ -357,7 +357,7 @@ class ZipStore final : public Store {
                  });
   }
 
-  /// Reads the local header and what follows at once.
+  /// Reads the local header and the bytes after it at once.
   void read_with_header(const Wanted& wanted, ReadDone done) {
     const ZipMember& member = *wanted.member;
     const ClippedRange stored = wanted.stored();

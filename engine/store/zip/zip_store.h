@@ -6,8 +6,8 @@
 // by its local header. Stored members are read by range; a compressed one is fetched whole,
 // whatever part is wanted. Members that are read whole are checked against their CRC.
 //
-// Methods: stored and deflate, what zarr-python's ZipStore writes. Others, and encrypted members,
-// are refused by name when they are read.
+// Methods: stored and deflate, the methods of zarr-python's ZipStore. Others, and encrypted
+// members, are refused by name when they are read.
 
 #include <memory>
 #include <string>

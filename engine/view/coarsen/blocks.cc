@@ -14,7 +14,7 @@ struct Results {
   std::vector<std::int64_t> counts;
 };
 
-/// Steps to the next index of `shape` in C order; false behind the last.
+/// Steps to the next index of `shape` in C order; false after the last.
 bool step_to_next(Dims& at, const Dims& shape) {
   for (std::size_t d = shape.size(); d-- > 0;) {
     if (++at[d] < shape[d]) return true;
@@ -75,8 +75,8 @@ Dims reduce_blocks(double* values, const Dims& shape, const Dims& factors, Coars
   const std::int64_t length = rank > 0 ? coarse[outer] : 1;
   const std::int64_t factor = rank > 0 ? factors[outer] : 1;
   Results row{std::vector<double>(static_cast<std::size_t>(length)), {}};
-  // A row's results are written when all of its values are read, and those of later rows lie
-  // behind them: no position of the result is behind the first value of its block.
+  // A row's results are written when all of its values are read, and those of later rows lie after
+  // them: no position of the result is after the first value of its block.
   double* out = values;
   Dims at(outer);
   do {

@@ -33,7 +33,7 @@ std::vector<CoarsenStep> parse_coarsen(const JsonRef& json);
 /// Positions that become one along a dimension; 1 where it is not coarsened.
 std::int64_t coarse_along(const std::vector<CoarsenStep>& steps, const std::string& dim);
 
-/// As a view writes it, with every default filled in.
+/// The steps as a view writes them, with every default filled in.
 Json coarsen_json(const std::vector<CoarsenStep>& steps);
 
 }  // namespace batchfs

@@ -20,7 +20,7 @@ class CsvReader {
   /// They are valid until the next call. Throws invalid_argument, naming the line, for a quote
   /// without its end, NUL bytes, and lines longer than 1 MiB or of more than 1024 cells.
   bool next(std::vector<std::string_view>& cells);
-  /// Of the last line, from 1.
+  /// Number of the last line, from 1.
   std::int64_t line() const { return line_; }
   [[nodiscard]] Error error(const std::string& why) const;
 

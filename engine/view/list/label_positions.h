@@ -1,5 +1,5 @@
 #pragma once
-// Looking many labels up in what a view selects of a dimension, each in logarithmic time.
+// Looks many labels up in a view's selection of a dimension, each in logarithmic time.
 
 #include <cstdint>
 #include <memory>
@@ -23,8 +23,8 @@ class LabelPositions {
   ~LabelPositions();
   LabelPositions(LabelPositions&&) noexcept;
 
-  /// The position in the selection that a cell names: a label, or "#7". -1: none, and `why` says
-  /// so.
+  /// The position in the selection that a cell names: a label, or "#7". -1: none, and `why` holds
+  /// the reason.
   std::int64_t find(std::string_view text, std::string& why) const;
 
  private:

@@ -9,7 +9,7 @@ namespace batchfs {
 
 namespace {
 
-/// With so many groups, counting the samples of each costs less than sorting.
+/// With this many groups, counting the samples of each costs less than sorting.
 constexpr std::int64_t kMaxCounted = 1 << 22;
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Which listed samples begin in the same chunks: what the order "block" keeps together.
+// Groups of listed samples that begin in the same chunks: the order "block" keeps them together.
 
 #include <cstdint>
 #include <functional>
@@ -47,13 +47,13 @@ class GroupNumbers {
 };
 
 /// Sorts the samples of a sequence by their groups, those of a group in the order of the sequence.
-/// `starts_of(i, starts)` writes where the i-th begins. Throws not_supported from 2^32 samples on.
+/// `starts_of(i, starts)` writes the starts of the i-th. Throws not_supported from 2^32 samples on.
 /// Takes 4 bytes for each, and 8 for each group; twice as many while it sorts.
 SequenceGroups group_sequence(
     const GroupNumbers& numbers, std::int64_t samples, std::size_t dims,
     const std::function<void(std::int64_t i, std::int64_t* starts)>& starts_of);
 
-/// As default_mixing(), of groups of starts in one chunk.
+/// Like default_mixing(), for groups of starts in one chunk.
 std::int64_t default_list_mixing(const WindowedVariables& view,
                                  const std::vector<std::pair<std::string, std::int64_t>>& span);
 

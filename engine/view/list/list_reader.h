@@ -14,7 +14,7 @@
 
 namespace batchfs {
 
-/// What rows are looked up in. All of it is the view's.
+/// The fields of a view that rows are looked up in. Non-owning.
 struct ListedView {
   const Dataset& dataset;
   const std::map<std::string, Positions>& selected;  // by dimension
@@ -23,7 +23,7 @@ struct ListedView {
   std::vector<std::pair<std::string, std::string>> columns;
 };
 
-/// Throws invalid_argument for a file that is not like its extension or the digest says, an unknown
+/// Throws invalid_argument for a file that contradicts its extension or the digest, an unknown
 /// column, and rows that do not fit, of which it names the first and counts all; not_supported
 /// beyond 2^27 rows or 2 GiB of text. Blocks.
 std::shared_ptr<const SampleList> read_list(const ListSpec& list, const ListedView& view);

@@ -22,16 +22,16 @@ using FilePath = std::function<std::string(const std::string& name)>;
 struct FileSpec {
   std::string name;    // as written
   std::string place;   // where it lies
-  std::string digest;  // what it must be, and is once it was read; empty: any
+  std::string digest;  // the required digest, always set once the file was read; empty: any
   std::string path;    // in the view, for messages
 };
 
 /// Throws invalid_argument with the JSON path, also where `file_path` is empty: files cannot be
 /// named.
 FileSpec parse_file(const JsonRef& json, const FilePath& file_path);
-/// As parse_file() reads it, with the digest.
+/// The JSON that parse_file() reads, with the digest.
 Json file_json(const FileSpec& file);
-/// Throws invalid_argument if a file is not what its view says.
+/// Throws invalid_argument if a file does not have the digest in its view.
 void check_digest(const FileSpec& file, const std::string& digest);
 
 struct ListSpec {

@@ -105,8 +105,8 @@ std::vector<std::string> list_warnings(const ViewSpec& spec) {
 
 namespace {
 
-/// Of a list: the file has a number for each of `samples`, or for each row, of which `kept` are
-/// samples.
+/// The weights of listed samples: the file has a number for each of `samples`, or for each row, of
+/// which `kept` are samples.
 std::vector<double> row_weights(FileSpec& file, std::int64_t samples,
                                 const std::vector<bool>& kept) {
   NamedFile npy(file.place);

@@ -1,5 +1,5 @@
 #pragma once
-// What a view of windows does differently when a file lists its samples.
+// The part of a view of windows that differs when a file lists its samples.
 
 #include <map>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace batchfs {
 
-/// Of a view of windows. All of it is the view's.
+/// The fields of a view of windows. Non-owning.
 struct ListingView {
   const Dataset& dataset;
   const std::map<std::string, Positions>& selected;  // by dimension

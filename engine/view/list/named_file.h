@@ -14,8 +14,8 @@ namespace batchfs {
 
 class NamedFile {
  public:
-  /// `path`: where it lies. Throws not_found, access_denied or io; invalid_argument for what is no
-  /// regular file.
+  /// `path`: where it lies. Throws not_found, access_denied or io; invalid_argument for a path that
+  /// is not a regular file.
   explicit NamedFile(std::string path);
   ~NamedFile();
   NamedFile(const NamedFile&) = delete;
@@ -25,7 +25,7 @@ class NamedFile {
   std::uint64_t size() const { return size_; }
   /// The next bytes; fewer than `out` has only at the end.
   std::size_t read(std::span<std::byte> out);
-  /// Of all bytes that were read: "xxh3:" and 32 hexadecimal digits.
+  /// The digest of all bytes that were read: "xxh3:" and 32 hexadecimal digits.
   std::string digest() const;
   /// "the file 'samples.npy'".
   std::string where() const { return "the file '" + path_ + "'"; }

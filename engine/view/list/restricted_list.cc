@@ -49,8 +49,8 @@ class Rows {
   Rows(const SampleList& list, RestrictedList& result)
       : list_(list), result_(result), kept_(static_cast<std::size_t>(list.rows()), true) {}
 
-  /// Leaves out the rows that are in no window of what is left of the grid. `path` and `what`: for
-  /// the error where none is left.
+  /// Leaves out the rows that are in no window of the remaining grid. `path` and `what`: for the
+  /// error where none is left.
   void drop(const std::string& restriction, const std::string& path, const std::string& what) {
     const std::int64_t before = left_;
     const GridNumbers numbers(result_.grid, list_.lengths());
@@ -144,8 +144,8 @@ std::shared_ptr<const RestrictedList> restrict_list(ViewSpec& spec, const Restri
     result->allowed = in_both(result->allowed, left);
     rows.drop("mask", samples.mask->path, "passes");
   };
-  // As in keep_allowed(): an index has the numbers of the grid, which a mask along one dimension
-  // changes.
+  // The same order as in keep_allowed(): an index has the numbers of the grid, which a mask along
+  // one dimension changes.
   const Variable* variable = samples.mask ? view.dataset.find(samples.mask->variable) : nullptr;
   const bool masked_first = variable != nullptr && variable->dims.size() == 1;
   if (masked_first) mask();

@@ -20,7 +20,7 @@ class StartRule {
             std::pair<std::int64_t, std::int64_t> offsets, const Reach& reach, bool center);
 
   const std::string& dim() const { return window_.name; }
-  /// The start for what a row says; -1: no window fits there.
+  /// The start for a row's position; -1: no window fits there.
   std::int64_t start(std::int64_t position) const {
     if (position < 0 || position >= length_) return -1;
     if (center_) {

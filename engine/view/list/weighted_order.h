@@ -15,10 +15,10 @@
 
 namespace batchfs {
 
-/// Immutable but for what it remembers of epochs; thread-safe.
+/// Immutable except for its memory of epochs; thread-safe.
 class WeightedOrder {
  public:
-  /// Groups a sequence of samples, of which the argument gives the i-th, by their chunks.
+  /// Groups a sequence of samples, whose i-th the argument returns, by their chunks.
   using Group = std::function<SequenceGroups(std::int64_t samples,
                                              const std::function<std::int64_t(std::int64_t)>&)>;
 

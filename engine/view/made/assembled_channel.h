@@ -15,8 +15,8 @@ namespace batchfs {
 /// One such channel in one tensor. Immutable, thread-safe.
 class AssembledChannel {
  public:
-  /// `tensor` is the one that it is for; `into` what it is written to: that tensor, or the operands
-  /// of another channel, by their number in a plan. It begins there at `base` [bytes].
+  /// `tensor` is the channel's; `into` the destination: that tensor, or the operands of another
+  /// channel, by their number in a plan. It begins there at `base` [bytes].
   AssembledChannel(std::uint32_t tensor, std::uint32_t into, std::int64_t base)
       : tensor_(tensor), into_(into), base_(base) {}
   virtual ~AssembledChannel() = default;
@@ -35,8 +35,8 @@ class AssembledChannel {
   };
   virtual Target target() const = 0;
 
-  /// Of one sample. `operands` is aligned for double, and may be overwritten; `out` is where the
-  /// channel begins. `starts` are those of the sample's windows, as in Row.
+  /// Writes one sample. `operands` is aligned for double, and may be overwritten; `out` is where
+  /// the channel begins. `starts` are those of the sample's windows, as in Row.
   virtual void write(std::byte* operands, std::byte* out, const Dims& starts) const = 0;
 
  private:

@@ -50,7 +50,7 @@ void ChannelPadding::add_to(std::vector<Padding>& paddings, const Row& row) cons
     std::vector<bool> is_padding(static_cast<std::size_t>(axis(d).positions()));
     for (const auto& [own, operand] : operands_)
       if (own == d) mark_padding(operand, row, is_padding);
-    // Across the whole of the other dimensions: what overlaps is padding twice.
+    // Across the whole of the other dimensions: overlaps are padded twice.
     const auto coarse = static_cast<std::ptrdiff_t>(axis(d).coarse);
     const auto is_block_padding = [&](std::int64_t i) {
       const auto first = is_padding.begin() + static_cast<std::ptrdiff_t>(i) * coarse;

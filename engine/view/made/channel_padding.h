@@ -12,7 +12,7 @@
 
 namespace batchfs {
 
-/// Of one channel in one tensor. Filled while the view is made; thread-safe from then on.
+/// The padding of one channel in one tensor. Filled while the view is made; thread-safe afterwards.
 class ChannelPadding {
  public:
   /// `channel` is its placement in the tensor, `dims` are its dimensions. `windows` are the view's.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kCombinedAtOnce = 512;  // values that are combined at a time
 
-/// As std::hypot, which takes ten times as long.
+/// Like std::hypot, which takes ten times as long.
 double hypotenuse(double a, double b) {
   const double root = std::sqrt(a * a + b * b);
   return root > 1e-150 && root < 1e150 ? root : std::hypot(a, b);

@@ -14,7 +14,7 @@ namespace batchfs {
 
 namespace {
 
-/// Of the memory limit, what a coordinate may take: its degrees, their sines and cosines.
+/// Limits the memory of a coordinate (its degrees, their sines and cosines) to a share of all.
 constexpr std::uint64_t kBytesOfCell = 3 * sizeof(double);
 constexpr std::uint64_t kShareOfMemory = 4;
 
@@ -113,7 +113,7 @@ const Variable* find_earth_variable(const Dataset& dataset, EarthAxis axis) {
   const Variable* best = nullptr;
   int rank = 0;
   for (const Variable& variable : dataset.variables()) {
-    // Of equals the coordinate of a dimension.
+    // Among equals, prefers the coordinate of a dimension.
     const int own = rank_of(variable, axis) * 2 +
                     (variable.dims.size() == 1 && variable.dims[0] == variable.name ? 1 : 0);
     if (own <= std::max(rank, 1)) continue;

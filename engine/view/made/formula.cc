@@ -94,8 +94,8 @@ class OfLocalDay final : public Formula {
   const OfShare function_;
 };
 
-/// The cosine of the zenith angle: a product of tables and a few numbers of the time, and what
-/// follows from it.
+/// The cosine of the zenith angle: a product of tables and a few numbers of the time, and the
+/// quantities derived from it.
 class OfSun final : public Formula {
  public:
   OfSun(const MadeSpec& spec, const EarthCoordinate& latitudes, const EarthCoordinate& longitudes)

@@ -80,8 +80,8 @@ MadeChannel::MadeChannel(MadeSpec spec, const Dataset& dataset) : spec_(std::mov
 void MadeChannel::write(const Box& positions, const Converter& converter, std::byte* out,
                         const Dims& strides, const Repeat* repeat) const {
   if (positions.empty()) return;
-  // What is repeated nearer than the next value is written with the value; what lies further apart
-  // is copied when all values are there.
+  // Repetitions nearer than the next value are written with the value; those further apart are
+  // copied when all values are written.
   Repeat near, far;
   std::int64_t nearest = INT64_MAX;
   for (std::size_t d = 0; d < strides.size(); ++d)

@@ -8,7 +8,7 @@ namespace batchfs {
 
 namespace {
 
-/// Throws no_memory where the tables of so many channels would take more than a quarter of the
+/// Throws no_memory where the tables of this many channels would take more than a quarter of the
 /// memory limit.
 void check_memory(const Dataset& dataset, const std::vector<std::string>& windows,
                   std::size_t channels, const std::string& path) {

@@ -41,7 +41,7 @@ class MadeChannels {
     return converters_.at({tensor, number});
   }
   /// Adds the channels of another view, with the converters that they have there: those of numbers
-  /// of tensors from `tensors` on, which are operands, are `shift` further here. Gives the number
+  /// of tensors from `tensors` on, which are operands, are `shift` further here. Returns the number
   /// of the first.
   std::uint32_t append(const MadeChannels& other, std::uint32_t tensors, std::uint32_t shift);
   /// The channel itself, in float64, as an operand of another.

@@ -26,7 +26,7 @@ constexpr MadeKind kKinds[] = {
     {"day_progress", Made::day_progress, kTime, !kLatitude, kLongitude, !kScaled},
     {"sin_day_progress", Made::sin_day_progress, kTime, !kLatitude, kLongitude, kScaled},
     {"cos_day_progress", Made::cos_day_progress, kTime, !kLatitude, kLongitude, kScaled},
-    // As GraphCast calls them.
+    // GraphCast's names.
     {"year_progress_sin", Made::sin_year_progress, kTime, !kLatitude, !kLongitude, kScaled},
     {"year_progress_cos", Made::cos_year_progress, kTime, !kLatitude, !kLongitude, kScaled},
     {"day_progress_sin", Made::sin_day_progress, kTime, !kLatitude, kLongitude, kScaled},

@@ -1,6 +1,6 @@
 #pragma once
-// What channels a view can have that no store holds: functions of time and place, and of other
-// channels. Their formulas: "Channels made on the fly" in batchfs-view(5).
+// The channels of a view that no store holds: functions of time and place, and of other channels.
+// Their formulas: "Channels made on the fly" in batchfs-view(5).
 
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ enum class Made : std::uint8_t {
   insolation,
   toa_radiation,
   constant,
-  // Of other channels:
+  // Functions of other channels:
   hypot,
   sum,
   difference,

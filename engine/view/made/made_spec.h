@@ -1,6 +1,6 @@
 #pragma once
-// "variables" of a tensor: names of variables, and objects that say what channel is made:
-// {"make": "cos_julian_day"}.
+// "variables" of a tensor: names of variables, and objects that define a made channel: {"make":
+// "cos_julian_day"}.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace batchfs {
 
 struct MadeSpec {
   const MadeKind* kind = nullptr;
-  std::string name;                   // of the channel; by default what is made
+  std::string name;                   // of the channel; by default its kind's
   std::vector<std::string> of;        // variables that it is made of
   double value = 0;                   // of a constant
-  std::int64_t mean_nanoseconds = 0;  // the mean of so long before each time; 0: at the time
+  std::int64_t mean_nanoseconds = 0;  // the mean over this time before each one; 0: at the time
   TimeChoice time_choice;             // of a channel of time
   ValueTimes times;                   // where its times come from, in a dataset
   bool in_degrees = false;            // latitudes and longitudes that have no units
@@ -31,7 +31,7 @@ struct MadeSpec {
 
 struct TensorVariables {
   std::vector<std::string> stored;  // in their order
-  std::vector<MadeSpec> made;       // in theirs; `place` tells where among the others
+  std::vector<MadeSpec> made;       // in theirs; `place` is the position among the others
 };
 
 /// Throws invalid_argument with the JSON path: an empty list, a name given twice, an unknown

@@ -11,7 +11,7 @@ constexpr double kRadians = std::numbers::pi / 180;  // of a degree
 constexpr double kSolarConstant = 1361;              // W m-2
 constexpr double kSecondsTo2000 = 946728000;         // 2000-01-01T12:00:00, the epoch J2000.0
 
-/// Of degrees, without losing digits to whole turns.
+/// Converts degrees to radians without losing digits to whole turns.
 double reduced(double degrees) { return std::fmod(degrees, 360) * kRadians; }
 
 }  // namespace

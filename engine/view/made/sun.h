@@ -16,8 +16,8 @@ struct Sun {
 /// `seconds` since 1970-01-01T00:00:00 UTC.
 Sun sun_at(double seconds);
 
-/// What reaches a plane above the atmosphere that faces the sun [W m-2]. `day`: of the year, 1 to
-/// 366.
+/// The irradiance of a plane above the atmosphere that faces the sun [W m-2]. `day`: of the year, 1
+/// to 366.
 double solar_irradiance(int day);
 
 /// Nodes and weights of the Gauss-Legendre quadrature over [-1, 1] with 10 points. Weights add up

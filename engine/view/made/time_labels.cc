@@ -26,7 +26,7 @@ Moment later_by(Moment moment, std::int64_t nanoseconds) {
   return moment;
 }
 
-/// `name`: of what holds them, for messages.
+/// `name`: of the array that holds them, for messages.
 std::vector<Moment> moments_of(const Dataset::Index& index, const std::string& name,
                                const std::string& path) {
   const auto fail = [&](const std::string& why) {
@@ -50,7 +50,7 @@ std::vector<Moment> moments_of(const Dataset::Index& index, const std::string& n
   return moments;
 }
 
-/// The labels of a dimension of lead times [ns]; kNoTime for NaT and what no int64 holds.
+/// The labels of a dimension of lead times [ns]; kNoTime for NaT and values beyond int64.
 std::vector<std::int64_t> leads_along(const Dataset& dataset, const std::string& dim) {
   const NdArray& labels = dataset.index_values(dim);
   const auto unit = static_cast<LabelNumber>(*lead_unit(dataset, dim));

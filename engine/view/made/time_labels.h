@@ -29,7 +29,7 @@ class TimeLabels {
   std::size_t rank() const { return shape_.size(); }
   /// The number of the time at a position, whose first rank() dimensions are those of the times.
   std::int64_t number(const Dims& position) const;
-  /// So many nanoseconds later than the time of this number.
+  /// This many nanoseconds later than the time of this number.
   Instant at(std::int64_t number, std::int64_t later = 0) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// What the time of a value is: the label along a dimension of times; in a forecast, start and lead
-// time together.
+// The time of a value: the label along a dimension of times; in a forecast, start and lead time
+// together.
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace batchfs {
 
-/// Where the times of a channel come from.
+/// The source of a channel's times.
 struct ValueTimes {
   std::vector<std::string> dims;  // of times; of starts and of leads; those of `variable`
   std::string variable;           // holds the times; empty: they are the labels of `dims`
@@ -19,7 +19,7 @@ struct ValueTimes {
   bool operator==(const ValueTimes&) const = default;
 };
 
-/// What a view says of the times of a channel.
+/// A view's choice for the times of a channel.
 struct TimeChoice {
   std::string time;                 // a dimension, or a variable of times; empty: found
   std::optional<std::string> lead;  // the dimension of lead times; empty: none; nullopt: found

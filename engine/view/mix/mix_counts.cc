@@ -27,7 +27,8 @@ std::int64_t sum_of(const std::vector<std::int64_t>& numbers, const std::string&
   return sum;
 }
 
-/// Samples of each component in an epoch, where the file gives these; empty: it gives weights.
+/// Samples of each component in an epoch, where the file contains these; empty: it contains
+/// weights.
 std::vector<std::int64_t> counts_of(const MixSpec& spec, const std::vector<std::int64_t>& samples) {
   const MixComponent& first = spec.components[0];
   if (first.samples) {

@@ -1,5 +1,5 @@
 #pragma once
-// The schedule of a mixture: from what its file says to the quotas of its blocks.
+// The schedule of a mixture: from its file to the quotas of its blocks.
 
 #include <cstdint>
 #include <vector>

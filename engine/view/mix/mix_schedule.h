@@ -14,10 +14,10 @@ class MixSchedule {
  public:
   /// The frequency of each component.
   struct Counts {
-    /// Of each component, in each `period` positions. They sum to `period`.
+    /// The share of each component, in each `period` positions. They sum to `period`.
     std::vector<std::int64_t> rates;
     std::int64_t period = 1;
-    /// Of each component in an epoch. They sum to the positions of an epoch.
+    /// The positions of each component in an epoch. They sum to the positions of an epoch.
     std::vector<std::int64_t> per_epoch;
   };
 
@@ -29,8 +29,8 @@ class MixSchedule {
     std::size_t component = 0;
     unsigned __int128 ordinal = 0;
   };
-  /// The places of positions [first, first + count) of an epoch; behind its end come those of its
-  /// beginning once more. Precondition: first >= 0 and epoch >= 0.
+  /// The places of positions [first, first + count) of an epoch; after its end those of its
+  /// beginning repeat. Precondition: first >= 0 and epoch >= 0.
   std::vector<Place> places(std::int64_t first, std::int64_t count, std::int64_t epoch) const;
 
   std::int64_t positions() const { return positions_; }

@@ -20,7 +20,7 @@ struct MixComponent {
   std::optional<std::string> part;  // of the view's split
   std::optional<double> weight, repeat;
   std::optional<std::int64_t> samples;  // of an epoch
-  MixStart start;                       // what was read before
+  MixStart start;                       // the samples read before
 };
 
 struct MixSpec {
@@ -40,7 +40,7 @@ bool is_mixture(const std::string& json, const std::string& where);
 std::string with_mix_start(const std::string& json, const std::string& start,
                            const std::string& where);
 
-/// Throws invalid_argument with the JSON path. `name` is used when the text gives none.
+/// Throws invalid_argument with the JSON path. `name` is used when the text contains none.
 MixSpec parse_mix_spec(const std::string& json, const std::string& name, const std::string& where);
 
 std::string_view mixing_name(MixSpec::Mixing mixing);

@@ -12,7 +12,7 @@ namespace batchfs {
 /// The windows of a mixture. Positions along a window dimension are those of one component after
 /// the other, unless all of them select the same labels.
 struct MixedWindows {
-  /// What is added to the positions of each component, per window dimension.
+  /// The amount added to the positions of each component, per window dimension.
   std::vector<std::vector<std::int64_t>> first;
   std::vector<Positions> selected;  // per window dimension
   std::vector<View::Coordinate> coordinates;

@@ -448,7 +448,7 @@ class MixedView final : public View {
   const MixSpec mix_;
   const std::vector<std::shared_ptr<const View>> views_;
   const MixSchedule schedule_;
-  std::vector<std::int64_t> first_samples_;  // of each component; behind them that of all
+  std::vector<std::int64_t> first_samples_;  // of each component; after them that of all
   std::vector<std::vector<std::int64_t>> first_positions_;  // per window dimension and component
   std::vector<Firsts> firsts_;                              // of each component
   std::vector<std::string> warnings_;

@@ -1,6 +1,6 @@
 #pragma once
-// Mixtures: views whose samples are those of other views, each in its own order, in proportions
-// that the file gives. Nothing in them grows with the number of samples.
+// Mixtures: views whose samples are those of other views, each in its own order, in the proportions
+// of the file. Nothing in them grows with the number of samples.
 
 #include <memory>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// The samples of a view's epochs, in order: what "order" and "epochs" define.
+// The samples of a view's epochs, in order, as "order" and "epochs" define it.
 
 #include <cstdint>
 #include <memory>

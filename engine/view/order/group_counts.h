@@ -18,9 +18,9 @@ class GroupCounts {
   /// The number of the k-th group of the sequence.
   using GroupAt = std::function<std::int64_t(std::int64_t)>;
 
-  /// A sequence of `count` of the groups. `by_place`: which windows are samples, by their places
-  /// (ChunkGroups::sample); null: all are. Both must outlive this object, and so must what `at`
-  /// refers to.
+  /// A sequence of `count` of the groups. `by_place`: the windows that are samples, by their places
+  /// (ChunkGroups::sample); null: all are. Both, and everything that `at` refers to, must outlive
+  /// this object.
   GroupCounts(std::int64_t count, const ChunkGroups& groups, const SampleIndex* by_place,
               GroupAt at);
 

@@ -20,8 +20,8 @@ namespace batchfs {
 /// Immutable but for the counts of groups that it remembers; thread-safe.
 class HomeOrder {
  public:
-  /// `order` is a block order with "home"; `kept` says which windows are samples, in the numbering
-  /// of `groups`; null: all are.
+  /// `order` is a block order with "home"; `kept` marks the windows that are samples, in the
+  /// numbering of `groups`; null: all are.
   HomeOrder(const Order& order, ChunkGroups groups, std::int64_t batch_size,
             const SampleIndex* kept);
   HomeOrder(const HomeOrder&) = delete;
@@ -32,7 +32,7 @@ class HomeOrder {
 
  private:
   /// The groups of a lane in the order of a pass: those whose samples are all the lane's, permuted,
-  /// and behind them the one that it has some of.
+  /// followed by the one that it has some of.
   struct Lane {
     std::int64_t groups;
     GroupCounts counts;
@@ -56,7 +56,7 @@ class HomeOrder {
   const Permutation deal_;          // lane l has the groups deal_(l * lane_groups_ + j)
   const GroupCounts dealt_;         // of all groups as deal_ orders them
   std::int64_t lane_batches_ = 0;   // whole batches of groups in each lane
-  std::int64_t rest_batches_ = 0;   // of other samples, in each lane, behind them
+  std::int64_t rest_batches_ = 0;   // of other samples, in each lane, after them
   // Where groups differ in size, per lane: groups that it has whole, and samples that the ends of
   // lanes before it leave.
   std::vector<std::int64_t> whole_, ends_before_;

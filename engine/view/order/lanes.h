@@ -1,7 +1,7 @@
 #pragma once
-// Lanes: parts of an epoch, one behind the other, that batches come from in turn. A rank that reads
-// every W-th batch then reads W-th of the lanes from end to end, and two ranks share only the
-// chunks at the ends of their lanes.
+// Lanes: successive parts of an epoch that batches come from in turn. A rank that reads every W-th
+// batch then reads W-th of the lanes from end to end, and two ranks share only the chunks at the
+// ends of their lanes.
 
 #include <cstdint>
 

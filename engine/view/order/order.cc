@@ -88,7 +88,7 @@ std::int64_t ChunkGroups::in_groups() const {
 
 std::int64_t ChunkGroups::begin(std::int64_t group) const {
   if (!is_uneven()) return group * group_samples();
-  std::int64_t rest = in_groups(), behind = count();  // of the axes behind this one
+  std::int64_t rest = in_groups(), behind = count();  // of the axes after this one
   if (group == behind) return rest;
   std::int64_t place = 0, size = 1;
   for (const Axis& axis : axes) {

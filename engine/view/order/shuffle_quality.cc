@@ -81,7 +81,7 @@ std::optional<double> shuffle_quality(const View& view, std::int64_t world) {
       add_starts(view, epoch, taken == stretches.count ? i : spread(i), stretches, here);
       any.resize(here.size());
       in_stretch.resize(here.size());
-      // A whole epoch says what there is; another one would only say it again.
+      // A whole epoch has all starts; another one would only repeat them.
       if (taken < stretches.count || epoch == 0)
         for (std::size_t w = 0; w < here.size(); ++w)
           any[w].insert(any[w].end(), here[w].begin(), here[w].end());

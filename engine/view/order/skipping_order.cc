@@ -14,7 +14,7 @@ constexpr std::size_t kEpochsKept = 4;
 SampleIndex samples_by_place(const SampleIndex& kept, const ChunkGroups& groups) {
   const std::int64_t windows = kept.windows();
   std::vector<std::uint64_t> words((static_cast<std::size_t>(windows) + 63) / 64);
-  // Along the last axis places and windows go on together: one division per run of them.
+  // Along the last axis places and windows advance together: one division per run of them.
   const std::int64_t run = groups.is_uneven() ? 1 : groups.axes.back().group;
   const std::int64_t in_groups = groups.in_groups();
   for (std::int64_t place = 0; place < windows;) {

@@ -17,11 +17,11 @@ namespace batchfs {
 /// Which windows are samples, by their places in `groups` rather than by their numbers.
 SampleIndex samples_by_place(const SampleIndex& kept, const ChunkGroups& groups);
 
-/// Immutable but for what it remembers of epochs; thread-safe.
+/// Immutable except for its memory of epochs; thread-safe.
 class SkippingBlockOrder {
  public:
-  /// `order` is a block order; `kept` says which windows are samples, in the numbering of `groups`:
-  /// null if all are.
+  /// `order` is a block order; `kept` marks the windows that are samples, in the numbering of
+  /// `groups`: null if all are.
   SkippingBlockOrder(const Order& order, ChunkGroups groups, const SampleIndex* kept);
 
   /// The window at position i of an epoch, 0 <= i < kept samples.
@@ -55,7 +55,7 @@ class SkippingBlockOrder {
   const std::int64_t group_count_;
   const std::int64_t in_groups_;  // samples
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the fields below
   /// The latest epoch last.
   mutable std::vector<std::pair<std::int64_t, std::shared_ptr<const Counts>>> epochs_;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// The chunks of one source of a view along its window dimensions: what groups of the order "block"
-// are made of where the view names the source ("by").
+// The chunks of one source of a view along its window dimensions: they form the groups of the order
+// "block" where the view names the source ("by").
 
 #include <cstdint>
 #include <map>
@@ -34,8 +34,8 @@ class SourceChunks {
   std::vector<std::vector<std::int64_t>> numbers_;
 };
 
-/// Of the source that spec.order.by names; null where it names none, or the first, which the view's
-/// positions are of. Throws invalid_argument where its chunks make no groups.
+/// The chunks of the source that spec.order.by names; null where it names none, or the first, to
+/// which the view's positions belong. Throws invalid_argument where its chunks make no groups.
 std::shared_ptr<const SourceChunks> source_chunks(const ViewSpec& spec, const Dataset& dataset,
                                                   const std::vector<const Variable*>& variables,
                                                   const std::map<std::string, Positions>& selected,

@@ -70,7 +70,7 @@ std::shared_ptr<const std::vector<std::int64_t>> starts_every(
       starts->push_back(i);
       continue;
     }
-    // One window over the edge, if anything is left behind the last whole one.
+    // One window over the edge, if anything is left after the last whole one.
     const bool is_left = starts->empty() || starts->back() < room;
     if (window.edge != WindowSpec::Edge::drop && is_left && i + range.second < length)
       starts->push_back(i);

@@ -13,10 +13,10 @@
 
 namespace batchfs {
 
-/// The starts along a dimension whose window.every is given, ascending: positions of the selection.
-/// `range`: the steps that offsets go before (0 or less) and behind (0 or more) the window. Throws
-/// invalid_argument where the coordinate holds no times, the origin is none of its dates, and where
-/// no window begins at such a label.
+/// The starts along a dimension whose window.every is set, ascending: positions of the selection.
+/// `range`: the steps that offsets go before (0 or less) and after (0 or more) the window. Throws
+/// invalid_argument where the coordinate holds no times, the origin is not one of its dates, and
+/// where no window begins at such a label.
 std::shared_ptr<const std::vector<std::int64_t>> starts_every(
     const WindowSpec& window, const Dataset& dataset, const TimeSteps& times,
     std::pair<std::int64_t, std::int64_t> range);

@@ -17,18 +17,18 @@
 
 namespace batchfs {
 
-/// Each list of positions is made when it is first asked for. Thread-safe.
+/// Each list of positions is made when it is first requested. Thread-safe.
 class JoinedAxes {
  public:
   /// `selected`, by dimension, outlives it.
   explicit JoinedAxes(const std::map<std::string, Positions>& selected) : selected_(selected) {}
 
-  /// Of dimension `d` of a variable: array indices of the view's positions; with `nanoseconds` of
-  /// the labels so much later. Throws as AxisJoin::shifted() does.
+  /// Array indices of the view's positions along dimension `d` of a variable; with `nanoseconds`,
+  /// of the labels later by that much. Throws as AxisJoin::shifted() does.
   const Positions& along(const Variable& variable, std::size_t d, std::int64_t nanoseconds = 0);
 
-  /// The same of each part of a concatenated dimension: kNone for positions of other parts.
-  /// `positions` are what along() gave.
+  /// The same for each part of a concatenated dimension: kNone for positions of other parts.
+  /// `positions` are the result of along().
   const std::vector<Positions>& in_parts(const ConcatAxis& concat, const Positions& positions);
   /// A placement of each part in place of one of a concatenated variable, which are numbered from
   /// that of the placement on.
@@ -41,8 +41,8 @@ class JoinedAxes {
                                            const std::vector<OffsetList>& durations,
                                            const VariablePlacement& placement);
 
-  /// Positions along a window dimension at which variables of a tensor have nothing, of sources
-  /// whose join leaves such windows out.
+  /// Adds the positions along a window dimension at which variables of a tensor have no values, for
+  /// sources whose join leaves such windows out.
   void add_lacking(const TensorDefinition& tensor, const std::string& dim, bool circle,
                    const Dataset& dataset, std::vector<Reach::Lacking>& lacking);
 
@@ -57,7 +57,7 @@ class JoinedAxes {
   std::map<const ConcatAxis*, std::list<InParts>> parts_;
 };
 
-/// What durations of a tensor's offsets mean along a dimension.
+/// How a tensor's offsets that are durations apply along a dimension.
 struct JoinedOffsets {
   bool in_anchor = false;  // variables lie along the labels of the first source
   bool in_others = false;  // variables have labels of their own

@@ -95,7 +95,7 @@ void add_up(Cells& cells, std::size_t d, const MaskStretches& stretches, bool ci
   cells.counts = std::move(result);
 }
 
-/// What the mask is asked about along a dimension: the footprint, or the middle.
+/// The stretches that the mask is tested over along a dimension: the footprint, or the middle.
 MaskStretches stretches_of(const MaskSpec& mask, const RestrictedView& view, const WindowGrid& grid,
                            std::size_t w) {
   MaskStretches result;

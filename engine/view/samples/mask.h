@@ -45,7 +45,7 @@ MaskedStarts masked_starts(const MaskSpec& mask, const RestrictedView& view,
                            const WindowGrid& grid);
 
 /// Leaves out the windows that do not pass, and counts them. Along one dimension they leave the
-/// grid; a mask over several gives the windows that are left, in the numbering of the grid, else
+/// grid; for a mask over several, returns the remaining windows, in the numbering of the grid, else
 /// null. Throws as masked_starts(), and not_supported for more windows than bits are made for.
 std::shared_ptr<const SampleIndex> restrict_by_mask(MaskSpec& mask, const RestrictedView& view,
                                                     WindowGrid& grid, Dropped& dropped);

@@ -27,7 +27,7 @@ void find_positions(const AxisPlacement& axis, const std::vector<std::int64_t>& 
   }
 }
 
-/// Where the windows of a sample begin at labels. Such a dimension is no circle.
+/// Where the windows of a sample begin at labels. Such a dimension is not a circle.
 Pairs pairs_by_label(const AxisPlacement& axis, const std::vector<std::int64_t>& indices,
                      const WindowGrid& grid, std::size_t w) {
   Pairs pairs;
@@ -56,7 +56,7 @@ Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indic
   const std::vector<std::int64_t>* allowed = grid.restricted(w);
   const std::int64_t length = axis.selected.size();
   Pairs pairs;
-  // Windows that hold position p of the selection, p possibly behind the end when the dimension is
+  // Windows that hold position p of the selection, p possibly beyond the end when the dimension is
   // a circle.
   auto add = [&](std::int64_t p, std::size_t place) {
     for (const std::int64_t offset : axis.offsets) {
@@ -93,7 +93,7 @@ Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indic
 }
 
 /// One dimension after the other: from missing indices to the windows, along it, that hold one.
-/// Bytes tell whether a window holds any, wider elements how many.
+/// Bytes count whether a window holds any, wider elements how many.
 template <class Element>
 void replace_by_windows(const VariablePlacement& placement, const WindowGrid& grid,
                         MissingBoxOf<Element>& box) {

@@ -11,15 +11,15 @@
 
 namespace batchfs {
 
-/// What is needed to find the samples of a view that skips missing values.
+/// The inputs for finding the samples of a view that skips missing values.
 struct ViewScan {
   std::int64_t windows = 0;
   WindowGrid grid;
   std::shared_ptr<const SampleIndex> chosen;  // by other restrictions; null: all windows
   const std::vector<VariablePlacement>* placements = nullptr;  // the view's
   const std::vector<VariablePlacement>* checked = nullptr;     // those whose missing values count
-  /// Of made channels, by their number in View::made(): beside others, and in
-  /// coarsened tensors, which have variables too.
+  /// Placements of made channels, by their number in View::made(): beside others, and in coarsened
+  /// tensors, which have variables too.
   const std::vector<VariablePlacement>*made = nullptr, *coarsened = nullptr;
   double at_most = 0;  // the share of missing values that a sample may have
 };

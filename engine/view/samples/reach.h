@@ -12,14 +12,14 @@
 
 namespace batchfs {
 
-/// How many marked positions a stretch holds, in constant time. On a circle stretches may begin
-/// before position 0 and pass over the end, also several times; elsewhere what lies outside counts
-/// nothing. 8 bytes a position.
+/// Returns the number of marked positions in a stretch, in constant time. On a circle stretches may
+/// begin before position 0 and pass over the end, also several times; elsewhere positions outside
+/// count nothing. 8 bytes a position.
 class MarkedCounts {
  public:
   MarkedCounts(const std::vector<bool>& marked, bool circle);
 
-  /// Of the positions [begin, end).
+  /// Marked positions in [begin, end).
   std::int64_t count(std::int64_t begin, std::int64_t end) const;
   std::int64_t all() const { return before_.back(); }
 
@@ -30,7 +30,7 @@ class MarkedCounts {
   bool circle_;
 };
 
-/// What the tensors of a sample need along one window dimension.
+/// The positions that the tensors of a sample need along one window dimension.
 struct Reach {
   /// Windows that begin at labels.
   struct Labelled {

@@ -18,7 +18,7 @@ class Cover {
   explicit Cover(std::int64_t length)
       : length_(length), change_(static_cast<std::size_t>(length) + 1) {}
 
-  /// Position `first` and those after it; on a circle those behind the end are at its beginning.
+  /// Position `first` and those after it; on a circle those beyond the end are at its beginning.
   void add(std::int64_t first, std::int64_t count, bool circle) {
     if (!circle) {
       const std::int64_t begin = std::max<std::int64_t>(first, 0);
@@ -65,7 +65,7 @@ void add_windows(const AxisPlacement& axis, const WindowGrid& grid, Cover& cover
   }
 }
 
-/// Of placements of a variable of another source, which may have different positions each.
+/// For placements of a variable of another source, which may have different positions each.
 Positions reached_of_source(const std::vector<const VariablePlacement*>& placements, std::size_t d,
                             const WindowGrid& grid) {
   std::vector<std::int64_t> reached;

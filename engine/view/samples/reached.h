@@ -1,6 +1,6 @@
 #pragma once
-// The positions of a variable that the samples of a view hold: what a scan reads, and what costs
-// are estimated from.
+// The positions of a variable that the samples of a view hold: a scan reads these, and costs are
+// estimated from them.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,8 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
 /// nothing of the selection out.
 std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable);
 
-/// The same, without positions beyond the last window and between windows: what batches take.
+/// The same, without positions beyond the last window and between windows: the positions that
+/// batches take.
 std::vector<Positions> positions_in_windows(const View& view, std::uint32_t variable);
 
 /// Everything that the view selects, per dimension of the array.

@@ -65,7 +65,7 @@ std::size_t window_of(const RestrictedView& view, const std::string& dim, const 
   return static_cast<std::size_t>(number);
 }
 
-/// Of the error when a restriction leaves no start.
+/// The error when a restriction leaves no start.
 Error nothing_left(const std::string& path, std::int64_t before, const std::string& why) {
   return Error(ErrorCode::invalid_argument, fmt::format("{}: no sample is left: of {} {}", path,
                                                         counted(before, "window"), why));

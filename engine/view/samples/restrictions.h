@@ -1,6 +1,6 @@
 #pragma once
-// Which windows of a view are samples, as far as it can be told for each dimension by itself:
-// "samples" in batchfs-view(5).
+// Which windows of a view are samples, as far as each dimension determines it by itself: "samples"
+// in batchfs-view(5).
 
 #include <cstdint>
 #include <map>
@@ -36,7 +36,7 @@ std::int64_t count_windows(const WindowGrid& grid);
 Dropped restrict_windows(const RestrictedView& view, WindowGrid& grid);
 
 /// One line for each dimension of times that are not evenly spaced, where samples reach over such a
-/// gap and the view does not say that they may not be samples.
+/// gap and the view does not exclude them.
 std::vector<std::string> gap_warnings(const RestrictedView& view, const WindowGrid& grid);
 
 }  // namespace batchfs

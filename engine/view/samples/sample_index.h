@@ -14,8 +14,8 @@ namespace batchfs {
 /// Immutable, thread-safe.
 class SampleIndex {
  public:
-  /// Bit i % 64 of word i / 64 says whether window i is a sample. Bits behind the last window must
-  /// be 0.
+  /// Bit i % 64 of word i / 64 is set if window i is a sample. Bits after the last window must be
+  /// 0.
   SampleIndex(std::vector<std::uint64_t> words, std::int64_t windows);
 
   std::int64_t windows() const { return windows_; }

@@ -22,7 +22,7 @@ struct OffsetList {
 };
 
 struct SampleSpec {
-  /// A window whose labels along the dimension are not `step` apart is no sample.
+  /// A window whose labels along the dimension are not `step` apart is not a sample.
   struct Spacing {
     std::string dim;
     Duration step;

@@ -1,5 +1,5 @@
 #pragma once
-// When a window with missing values is no sample: "missing" of a view with "nan": "skip".
+// When a window with missing values is not a sample: "missing" of a view with "nan": "skip".
 
 #include <string>
 #include <vector>
@@ -16,20 +16,20 @@ struct SkipRule {
 };
 
 /// Reads "at_most" and "variables" of `missing`. Throws invalid_argument with the JSON path, also
-/// where they are given and `skips` is false.
+/// where they are present and `skips` is false.
 SkipRule parse_skip_rule(const JsonRef& missing, bool skips);
 
 /// Adds the rule to a view's resolved "missing".
 void add_to_json(const SkipRule& rule, Json& missing);
 
-/// Those placements whose values count. Throws not_found for a name that is no tensor and no
+/// The placements whose values count. Throws not_found for a name that is neither a tensor nor a
 /// variable of the view, invalid_argument for one whose values cannot be missing.
 std::vector<VariablePlacement> checked_placements(const SkipRule& rule,
                                                   const std::vector<TensorSpec>& tensors,
                                                   const std::vector<const Variable*>& variables,
                                                   const std::vector<VariablePlacement>& placements);
 
-/// Of a view that has no sample left of `windows` windows.
+/// The error of a view that has no sample left of `windows` windows.
 Error nothing_left(const SkipRule& rule, std::int64_t windows);
 
 }  // namespace batchfs

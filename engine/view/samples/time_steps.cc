@@ -104,7 +104,7 @@ TimeSteps::Candidates TimeSteps::months_after(std::int64_t time, std::int64_t mo
     };
     return Month{first(index), first(index + 1) - first(index)};
   };
-  // Of times near the least number, the beginning of the day is none.
+  // For times near the least number, the beginning of the day is not representable.
   const std::int64_t days = floor_divide(time, day_units);
   const std::int64_t of_day = (time % day_units + day_units) % day_units;
   const Date date = date_from_days(kind_, days);
@@ -196,7 +196,8 @@ std::optional<Duration> TimeSteps::common_step() const {
   std::int64_t count = 0;
   if (candidate)
     for (std::int64_t i = 1; i < size(); ++i) count += follows(i - 1, i, *candidate);
-  // Months have 28 to 31 days: a month is a month where some of them have as many days.
+  // A step of at least 28 days may be a month: where many months have equally many days, their
+  // steps look like a fixed length.
   constexpr std::int64_t kShortestMonth = 28 * kDaySeconds * kNanosecondsPerSecond;
   const bool fixed = candidate && 2 * count > size() - 1;
   if (!fixed || candidate->nanoseconds >= kShortestMonth ||

@@ -27,7 +27,7 @@ bool has_times(const Dataset& dataset, const std::string& dim);
 class TimeSteps {
  public:
   /// The labels at `positions` of the dimension's coordinate. Throws invalid_argument, with `path`
-  /// in front, if they are no times.
+  /// in front, if they are not times.
   TimeSteps(const Dataset& dataset, const std::string& dim, const Positions& positions,
             const std::string& path);
 
@@ -45,12 +45,12 @@ class TimeSteps {
   /// Is label `i` a whole number of steps before or after `origin`, nanoseconds since the
   /// calendar's 1970-01-01? Of months as follows(). NaT is none.
   bool is_multiple_from(std::int64_t i, __int128 origin, const Duration& step) const;
-  /// Of a label that is not missing.
+  /// For a label that is not missing.
   __int128 nanoseconds(std::int64_t i) const { return static_cast<__int128>(at(i)) * unit_; }
   bool has_dates() const { return calendar_; }  // else lengths of time
   Calendar calendar() const { return kind_; }
 
-  /// The step from each label to the next one, if it is one and the same.
+  /// The step from each label to the next one, if it is constant.
   std::optional<Duration> regular_step() const;
   /// The step that leads from more than half of the labels to the next; nullopt without one.
   std::optional<Duration> common_step() const;
@@ -65,7 +65,7 @@ class TimeSteps {
   std::int64_t find(std::int64_t i, const Duration& duration, std::int64_t hint = -1) const;
 
  private:
-  /// Times that count as so many months after another.
+  /// Times that count as this many months after another.
   struct Candidates {
     std::array<std::int64_t, 3> times;
     std::size_t count = 0;
@@ -88,7 +88,7 @@ class TimeSteps {
   bool descending_ = false;
 };
 
-/// The axes of a view, each made when it is first asked for. For one thread.
+/// The axes of a view, each made when it is first requested. For one thread.
 class TimeStepsByDim {
  public:
   /// Both outlive it. `selected` is by dimension.

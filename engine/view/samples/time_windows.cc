@@ -53,7 +53,7 @@ void resolve_durations(WindowSpec& window, const SampleSpec& samples, TimeStepsB
         positions_of(*window.stride_duration, window.stride_path, window.dim, samples, times);
   else if (!window.has_stride)
     window.stride = window.every ? 1 : window.size;
-  // As numbers are checked when they are read.
+  // The same check as for numbers when they are read.
   const std::int64_t most = window.edge == WindowSpec::Edge::drop ? kMaxSteps : kMaxPadded;
   if (window.size_duration && window.size > most)
     throw Error(ErrorCode::invalid_argument,

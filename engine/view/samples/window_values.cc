@@ -75,7 +75,7 @@ WindowValues read_window_values(const Dataset& dataset, const std::string& name,
       throw fail(ErrorCode::not_supported,
                  fmt::format("'{}' has more than {}", name, counted(kMaxValues, "value")));
   }
-  // They are given up before the first batch is asked for.
+  // They are given up before the first batch is requested.
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * type.itemsize;
   if (bytes > dataset.memory_limit() / 2)
     throw fail(ErrorCode::no_memory,

@@ -1,6 +1,6 @@
 #pragma once
-// A variable of the store over window dimensions, whose values say something of the windows: a
-// mask, weights.
+// A variable of the store over window dimensions, whose values describe the windows: a mask,
+// weights.
 
 #include <cstdint>
 #include <map>

@@ -22,7 +22,7 @@ constexpr std::size_t kMaxPieces = std::size_t{1} << 26;
 struct Stretch {
   std::int64_t first = 0, end = 0;
 };
-/// Of a footprint: the second is empty but where it passes over the end of a circle.
+/// The stretches of a footprint: the second is empty unless it passes over the end of a circle.
 using Stretches = std::array<Stretch, 2>;
 
 Stretches inside(std::int64_t first, std::int64_t end, std::int64_t length, bool circle) {
@@ -34,7 +34,7 @@ Stretches inside(std::int64_t first, std::int64_t end, std::int64_t length, bool
   return {Stretch{begin, length}, Stretch{0, end - length}};
 }
 
-/// What the samples of one part take, along the dimensions of the split.
+/// The footprints of the samples of one part, along the dimensions of the split.
 struct PartFootprints {
   struct Axis {
     std::vector<Stretches> own, near;  // of each start, without and with the gap
@@ -57,7 +57,7 @@ struct LeakAxis {
   }
 };
 
-/// The first position and the end of what the tensors take of the sample at a start.
+/// The first position and the end of the tensors' footprint of the sample at a start.
 std::pair<std::int64_t, std::int64_t> taken(const std::vector<VariablePlacement>& placements,
                                             std::size_t w, std::int64_t start) {
   std::int64_t first = INT64_MAX, end = INT64_MIN;
@@ -143,7 +143,7 @@ class Coverage {
   std::size_t stride(std::size_t axis) const { return strides_[axis]; }
 
   /// Along `own_axis` without the gap, along the others with it; `with_gap` false: without it
-  /// everywhere. Of each piece, in an array with one more along each axis.
+  /// everywhere. For each piece, in an array with one more along each axis.
   std::vector<bool> of(const PartFootprints& part, std::size_t own_axis, bool with_gap) const {
     std::vector<std::int32_t> change(size());
     std::vector<std::size_t> starts(axes_.size());
@@ -258,7 +258,7 @@ LeakCheck check_leaks(const std::vector<std::shared_ptr<const View>>& parts) {
       const LeakAxis& axis = axes[a];
       const std::vector<bool> mine = coverage.of(footprints[p], a, true);
       const std::size_t stride = coverage.stride(a), along = axis.cuts.size();
-      std::vector<std::int64_t> last(parts.size() + 1);  // position behind the last of each part
+      std::vector<std::int64_t> last(parts.size() + 1);  // position after the last of each part
       for (std::size_t line = 0; line < owners.size(); ++line) {
         if (line / stride % along != 0) continue;
         std::fill(last.begin(), last.end(), -1);

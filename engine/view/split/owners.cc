@@ -100,7 +100,7 @@ class RegionOwners {
 
 std::string block_noun(const SplitSpec& split) { return split.groups.empty() ? "block" : "group"; }
 
-/// Of each block, numbered row-major.
+/// Draws the owner of each block, numbered row-major.
 std::vector<std::uint8_t> draw(const SplitSpec& split, const std::vector<SplitAxis>& axes,
                                const std::vector<std::int64_t>& classes, std::int64_t blocks) {
   std::vector<std::uint8_t> owners(static_cast<std::size_t>(blocks));

@@ -9,7 +9,7 @@
 namespace batchfs {
 
 struct SplitOwners {
-  /// Of cells that no part owns.
+  /// The owner of cells that no part owns.
   static constexpr std::uint8_t kNone = 255;
 
   std::vector<std::int64_t> shape;  // cells along each axis

@@ -55,7 +55,7 @@ class PartBoxes {
   const std::vector<SplitAxis>& axes() const { return axes_; }
   /// `count` footprints along an axis, as runs.
   std::vector<FootprintRun> runs(std::size_t axis, std::int64_t count, const FootprintAt& at) const;
-  /// Of one run along each axis.
+  /// The verdict for one run along each axis.
   PartVerdict verdict(const std::vector<const FootprintRun*>& box) const;
   /// A footprint along an axis with the gap on both sides; it may lie outside of the selection.
   std::pair<std::int64_t, std::int64_t> widened(std::size_t axis, std::int64_t first,

@@ -86,7 +86,7 @@ std::int64_t VariableMask::blank(const Box& box,
   std::int64_t blanked = 0;
   const auto descend = [&](auto&& self, std::size_t d, std::size_t axis, std::size_t at,
                            std::int64_t element) -> void {
-    // What is left of the box lies in one run along every axis.
+    // The rest of the box lies in one run along every axis.
     if (axis == axes_.size() && included_[at]) return;
     if (d == indices.size()) {
       values[element] = std::numeric_limits<double>::quiet_NaN();

@@ -13,7 +13,7 @@
 
 namespace batchfs {
 
-/// The elements of one variable. Those along dimensions that the split does not tell apart belong
+/// The elements of one variable. Those along dimensions that the split does not distinguish belong
 /// to the part if any place along the split's other dimensions does. Immutable, thread-safe.
 class VariableMask {
  public:
@@ -42,7 +42,7 @@ class VariableMask {
 /// that would be samples by themselves.
 class PartMask {
  public:
-  /// Of a view without a split everything is in the part.
+  /// Without a split, the part of a view is everything.
   explicit PartMask(const View& view);
 
   /// The dimensions that the split is along.

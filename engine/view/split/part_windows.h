@@ -16,7 +16,7 @@ struct PartWindows {
   /// The windows that are left, where the split is along several dimensions. Null: those of the
   /// grid, from which the others were removed.
   std::shared_ptr<const SampleIndex> index;
-  /// One line for each gap along a dimension that does not tell parts apart.
+  /// One line for each gap along a dimension that does not separate parts.
   std::vector<std::string> warnings;
 };
 

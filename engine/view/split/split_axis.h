@@ -1,6 +1,6 @@
 #pragma once
 // A dimension of a split, cut into cells: runs of successive positions that no region, block or
-// group tells apart.
+// group separates.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ struct SplitAxis {
   std::int32_t class_count = 0;        // numbered in the order of the selection
   std::vector<std::string> texts;      // of each class, for draws by hash; else empty
   std::size_t words = 0;               // of each cell in `regions`
-  std::vector<std::uint64_t> regions;  // of each cell: bit r says that region r may hold it
+  std::vector<std::uint64_t> regions;  // of each cell: bit r is set if region r may hold it
 
   std::int64_t cells() const { return static_cast<std::int64_t>(begins.size()) - 1; }
   std::int64_t positions() const { return begins.back(); }
@@ -27,7 +27,7 @@ struct SplitAxis {
 };
 
 /// In the order of "window". Throws invalid_argument, naming the key, for dimensions that are not
-/// in "window" and for labels that do not exist or are no times. Reads coordinates only.
+/// in "window" and for labels that do not exist or are not times. Reads coordinates only.
 std::vector<SplitAxis> split_axes(const RestrictedView& view, const SplitSpec& split);
 
 /// The label of a position of the selection, or "#3": for messages.

@@ -248,7 +248,7 @@ std::vector<std::string> split_names(const std::string& text, const std::string&
     const Json document =
         parse_json(without_comments(text, where), where, {.allow_nan = false, .unique_keys = true});
     const JsonRef root(document, "");
-    if (!root.is_object()) return {};  // for parse_view_spec() to say
+    if (!root.is_object()) return {};  // parse_view_spec() reports it
     const auto split = root.find("split");
     if (!split) return {};
     const SplitSpec spec = parse_split(*split);

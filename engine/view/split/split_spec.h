@@ -22,12 +22,12 @@ struct SplitSpec {
   };
   struct Part {
     std::string name;
-    bool rest = false;            // what no region holds
+    bool rest = false;            // all that no region holds
     std::vector<Region> regions;  // their union
     double fraction = 0;          // of blocks or groups
     std::string path;
   };
-  /// Of blocks or of the gap along a dimension: positions, or a length of time.
+  /// Length of blocks or of the gap along a dimension: positions, or a length of time.
   struct Length {
     std::string dim;
     std::int64_t positions = 0;
@@ -47,12 +47,12 @@ struct SplitSpec {
   std::vector<Length> gap;
   std::int64_t folds = 0;  // 0: fractions
   std::uint64_t seed = 0;
-  bool by_hash = false;     // what part a block belongs to depends on its labels alone
+  bool by_hash = false;     // a block's part depends on its labels alone
   std::string path;         // of "parts", "blocks" or "groups"
   std::string shares_path;  // of "fractions" or "folds"
 
   bool is_drawn() const { return !blocks.empty() || !groups.empty(); }
-  /// Of the views that it makes: parts, or "fold-0-train", "fold-0-val", ...
+  /// Names of the resulting views: parts, or "fold-0-train", "fold-0-val", ...
   std::vector<std::string> names() const;
 };
 
@@ -84,7 +84,7 @@ struct ChosenPart {
 /// invalid_argument for a part without a split, and for a split without a part.
 ChosenPart choose_part(const JsonRef& view, const std::optional<std::string>& asked, bool first);
 
-/// A key of the view, or what "with" of its part has in place of it.
+/// Returns a key of the view, or its replacement in "with" of the part.
 std::optional<JsonRef> find_of_part(const JsonRef& view, const ChosenPart& chosen,
                                     std::string_view key);
 

@@ -102,7 +102,7 @@ CoordinateLabels stored_times(const AxisLabels& labels) {
   return result;
 }
 
-/// Text of bytes that may not be UTF-8: what is none becomes U+FFFD.
+/// Text of bytes that may not be UTF-8: invalid ones become U+FFFD.
 std::string decoded(std::string_view bytes) {
   std::string text;
   while (!bytes.empty()) {

@@ -19,7 +19,7 @@ struct AxisLabels {
   Json attributes = Json::object();
 
   std::int64_t size() const { return static_cast<std::int64_t>(values.size() / type.itemsize); }
-  /// Those at these positions. Precondition: each is below size().
+  /// The labels at these positions. Precondition: each is below size().
   AxisLabels at(std::span<const std::int64_t> positions) const;
   /// Times become whole numbers since the first one, in the largest unit that all of them are
   /// multiples of; characters become texts.

@@ -11,7 +11,7 @@ namespace batchfs {
 
 namespace {
 
-/// Offsets and lengths beyond this are no positions of an array: sums of them stay in 64 bits.
+/// Offsets and lengths beyond this are not positions of an array: sums of them stay in 64 bits.
 constexpr std::int64_t kMaxPosition = std::int64_t{1} << 60;
 
 bool is_position(std::int64_t value) { return value >= -kMaxPosition && value <= kMaxPosition; }
@@ -77,7 +77,7 @@ void AxisWindows::find_sharing(Overlap overlap, bool is_grid) {
 
 bool AxisWindows::positions_collide() const {
   // Intervals suffice: an axis may have more positions than memory.
-  std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // (first, behind the last)
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // (first, after the last)
   const auto take = [&taken, this](std::int64_t first, std::int64_t count) {
     const std::int64_t begin = std::max<std::int64_t>(0, first);
     const std::int64_t end = std::min(axis_.length, first + count);
@@ -191,7 +191,7 @@ void AxisWindows::each_segment(std::int64_t start, Call&& call) const {
     while (begin < end && length > 0) {
       if (axis_.wraps) place = (place % length + length) % length;
       const std::int64_t count = std::min(end - begin, length - place);
-      if (count <= 0) break;  // padding behind the last position
+      if (count <= 0) break;  // padding after the last position
       call(begin, place, count);
       begin += count;
       place += count;

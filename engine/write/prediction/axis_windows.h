@@ -1,9 +1,9 @@
 #pragma once
-// Where the samples' values lie along one axis of an output array, and what overlaps there.
+// Where the samples' values lie along one axis of an output array, and their overlaps there.
 //
-// An object is what is put at once: a chunk, or a shard. Along an axis each window start has
-// pieces: which part of the sample's values goes to which part of which object. Where windows
-// overlap, trimming cuts pieces, and means give positions of a window weights.
+// An object is the unit of a put: a chunk, or a shard. Along an axis each window start has pieces:
+// which part of the sample's values goes to which part of which object. Where windows overlap,
+// trimming cuts pieces, and means assign weights to positions of a window.
 
 #include <cstdint>
 #include <vector>
@@ -46,16 +46,16 @@ class AxisWindows {
   void set_step(std::int64_t step);
   std::int64_t step() const { return step_; }
 
-  /// Of a sample whose window begins at `start`, in the order of its values.
+  /// The pieces of a sample whose window begins at `start`, in the order of its values.
   std::vector<AxisPiece> pieces(std::int64_t start) const;
-  /// Those in one object.
+  /// The pieces in one object.
   std::vector<AxisPiece> pieces_in(std::int64_t object, std::int64_t start) const;
   /// The numbers of the objects with pieces of it, ascending.
   const std::vector<std::int64_t>& objects_of(std::int64_t start) const;
 
   bool is_weighted() const { return !weights_.empty(); }
-  /// One for each position of a window's values; null where they are 1. Of windows that are trimmed
-  /// without being a grid: the square of the distance from the middle.
+  /// One for each position of a window's values; null where they are 1. For windows that are
+  /// trimmed without being a grid: the square of the distance from the middle.
   const double* weights(std::int64_t start) const;
 
  private:

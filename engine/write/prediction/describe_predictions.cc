@@ -184,7 +184,8 @@ class Describer {
     return Json::array({0});
   }
 
-  /// As the variable's array has its dimensions; a window's start before its lead.
+  /// Sorts the axes in the order of the variable's stored dimensions; a window's start before its
+  /// lead.
   void sort_as_stored(std::vector<DescribedAxis>& axes, const Json& variable,
                       const Json& entry) const {
     std::vector<std::string> stored;
@@ -225,7 +226,7 @@ class Describer {
     return attributes;
   }
 
-  /// Of normalized values the units are called original_units.
+  /// For normalized values the units are called original_units.
   void name_units(Json& attributes, bool normalized) const {
     if (options_.denormalize && attributes.contains("original_units"))
       rename_key(attributes, "original_units", "units");

@@ -1,6 +1,6 @@
 #pragma once
 // The output of a view's predictions: an array for each variable of the tensors that are predicted,
-// with the dimensions, labels and attributes of what the view selects.
+// with the dimensions, labels and attributes of the view's selection.
 
 #include <cstdint>
 #include <map>

@@ -19,7 +19,7 @@ struct DescribedAxis {
   std::string dim;  // the selection's
   int order = 0;    // as PredictedArray::order
   int window = -1;  // that `steps` are counted from the start of; -1: from the first position
-  /// Of the selection, for each position that a sample has along the axis.
+  /// Steps of the selection, for each position that a sample has along the axis.
   std::vector<std::int64_t> steps = {};
 };
 
@@ -40,7 +40,7 @@ class AxisDescriber {
                          const std::string& tensor) const;
   /// A position for each start of a window.
   DescribedAxis by_start(const std::string& name, const std::string& dim) const;
-  /// What a window has, as time since its start: of windowed().
+  /// The positions within a window as time since its start, for the result of windowed().
   DescribedAxis lead(const DescribedAxis& windowed) const;
 
   /// The dimension of times that windows move along. Throws invalid_argument without one.

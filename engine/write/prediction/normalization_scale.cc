@@ -10,7 +10,8 @@ namespace batchfs {
 
 namespace {
 
-/// What a tensor makes of a variable, and where the variable's array has the selection's positions.
+/// A tensor's normalization of a variable, and the positions of the selection in the variable's
+/// array.
 struct Normalized {
   std::shared_ptr<const Normalization> normalization;  // null: it is not normalized
   const Variable* variable = nullptr;
@@ -37,7 +38,7 @@ Normalized find(const View& view, std::uint32_t tensor, const std::string& name)
   return {};
 }
 
-/// What a dimension adds to the place of a sample's numbers.
+/// The contribution of a dimension to the place of a sample's numbers.
 struct Term {
   std::size_t axis = 0;  // of the output array
   int window = -1;       // that `steps` are counted from the start of; -1: from 0

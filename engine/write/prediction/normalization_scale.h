@@ -13,7 +13,8 @@
 namespace batchfs {
 
 /// Null where the variable is not normalized in the tensor. `axes` are those of the output array.
-/// Throws not_supported for what cannot be undone. Keeps what it needs of `samples` and the view.
+/// Throws not_supported for a normalization that cannot be undone. Keeps what it needs of `samples`
+/// and the view.
 std::shared_ptr<const PredictedScale> scale_of(const View& view, std::uint32_t tensor,
                                                const std::string& variable,
                                                const std::vector<DescribedAxis>& axes,

@@ -31,15 +31,15 @@ class OpenObjects {
     ObjectKey key;
     ObjectSamples samples;
   };
-  /// Adds a sample's values, instead of those that it had. Gives the object's samples in memory
-  /// once these and parts are `expected` samples.
+  /// Adds a sample's values, in place of earlier ones. Returns the object's samples in memory once
+  /// these and parts are `expected` samples.
   std::optional<Taken> add(const ObjectKey& key, std::int64_t sample, Buffer values,
                            std::uint32_t expected);
   /// The oldest object while all take more than the budget. Its samples count as being in parts.
   std::optional<Taken> take_excess();
   std::optional<Taken> take_oldest();
 
-  /// What a sample takes beside its values [bytes].
+  /// Memory of a sample beside its values [bytes].
   static constexpr std::uint64_t kSampleBytes = 96;
 
  private:
@@ -53,7 +53,7 @@ class OpenObjects {
   Iterator oldest();
 
   const std::uint64_t memory_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   std::map<ObjectKey, Open> open_;
   std::map<std::uint64_t, ObjectKey> by_age_;
   std::map<ObjectKey, std::set<std::int64_t>> in_parts_;

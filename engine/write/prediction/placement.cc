@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMaxObjects = std::int64_t{1} << 26;
 
-/// Of all samples along a dimension of the view, each once, ascending.
+/// The starts of all samples along a dimension of the view, each once, ascending.
 std::vector<std::int64_t> distinct_starts(const PredictionSamples& samples, int dim) {
   std::vector<std::int64_t> starts;
   if (dim < 0) return starts;

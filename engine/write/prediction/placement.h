@@ -24,8 +24,8 @@ struct SampleBox {
 /// Immutable, thread-safe.
 class Placement {
  public:
-  /// Settles overlap, chunks and objects. Throws invalid_argument for what `options` must change,
-  /// naming it, and for arrays whose members contradict each other; not_supported.
+  /// Settles overlap, chunks and objects. Throws invalid_argument naming the option that must
+  /// change, and for arrays whose members contradict each other; not_supported.
   Placement(PredictedArray array, const PredictionSamples& samples,
             const PredictionOptions& options);
 
@@ -35,7 +35,7 @@ class Placement {
   std::size_t itemsize() const { return array_.type.itemsize; }
   Dims shape() const;
   const OutputChunks& chunks() const { return chunks_; }
-  /// Of the elements that no sample has: NaN, or 0.
+  /// The value of the elements that no sample has: NaN, or 0.
   const std::vector<std::byte>& fill() const { return fill_; }
   /// Does an element get values of several samples, by weights or by distance?
   bool blends() const;

@@ -2,8 +2,8 @@
 // The arrays of an output for predictions, as a view describes them.
 //
 // A sample of the view has a tensor; the values of a variable in it are the sample's part of an
-// output array. Each axis of the array says which of its positions a sample has: all of them, or
-// those of its window, which begins where the sample starts along a dimension of the view.
+// output array. Each axis of the array determines which of its positions a sample has: all of them,
+// or those of its window, which begins where the sample starts along a dimension of the view.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace batchfs {
 
-/// The labels of an axis as an array of one dimension stores them: encoded as CF says.
+/// The labels of an axis as an array of one dimension stores them: encoded by CF conventions.
 struct CoordinateLabels {
   DataType type;                     // of a fixed size, or Kind::variable_string
   std::vector<std::byte> values;     // of a fixed size: native order
@@ -37,15 +37,15 @@ struct PredictedAxis {
   /// The number of the view's dimension along which windows move; -1: every sample has the whole
   /// axis.
   int window = -1;
-  /// Of axes with a window: (offset from the window's start, positions), in the order of the
+  /// For axes with a window: (offset from the window's start, positions), in the order of the
   /// sample's values.
   std::vector<std::pair<std::int64_t, std::int64_t>> blocks;
   bool wraps = false;
   /// The axis has one position for each distinct start of the window, ascending: `length` is their
   /// number, and `blocks` is not used.
   bool by_start = false;
-  /// A sample at the edge may have fewer positions than `blocks` say: those beyond the axis are
-  /// left out.
+  /// A sample at the edge may have fewer positions than in `blocks`: those beyond the axis are left
+  /// out.
   bool partial = false;
   /// One for each position of the axis, also with by_start; null: the output has no coordinate.
   std::shared_ptr<const CoordinateLabels> labels;
@@ -100,7 +100,7 @@ struct PredictedArray {
   std::vector<std::string> tensor_dims;  // for messages; the first is that of samples
   DataType type;                         // of the output: numbers or bool
   Json attributes = Json::object();      // without _FillValue, which the writer adds for floats
-  std::shared_ptr<const PredictedScale> scale;  // null: values are written as they come
+  std::shared_ptr<const PredictedScale> scale;  // null: values are written unchanged
 };
 
 /// The samples of an epoch, ascending.
@@ -110,7 +110,7 @@ struct PredictionSamples {
   std::vector<std::string> dims;     // of the view along which windows move
   /// Is every combination of starts along the dimensions a sample?
   bool is_grid = false;
-  /// Of numbers and starts: the output of other samples is another one.
+  /// Digest of numbers and starts: outputs of different samples differ in it.
   std::string digest;
 
   std::size_t size() const { return numbers.size(); }

@@ -7,9 +7,9 @@
 
 namespace batchfs {
 
-/// By default a chunk has one position of what windows of one position move along, and of other
-/// dimensions as much as makes 4 MiB, the first halved first. Throws invalid_argument for lengths
-/// that make no sense and for names that are no axis of the array.
+/// By default a chunk has one position along dimensions that windows of one position move along,
+/// and along other dimensions as much as makes 4 MiB, the first halved first. Throws
+/// invalid_argument for invalid lengths and for names that are not axes of the array.
 OutputChunks prediction_chunks(const PredictedArray& array, const PredictionOptions& options);
 
 }  // namespace batchfs

@@ -47,7 +47,7 @@ OutputArray array_of(const Placement& placement, const Compression& compression)
   Json attributes = placement.array().attributes;
   if (!attributes.is_object()) attributes = Json::object();
   attributes.erase("_FillValue");
-  // xarray masks what this names: elements that no sample has.
+  // xarray masks this value: elements that no sample has.
   if (type.kind == Kind::floating)
     attributes["_FillValue"] = fill_attribute(type, placement.fill());
   std::vector<std::string> dims;
@@ -56,7 +56,7 @@ OutputArray array_of(const Placement& placement, const Compression& compression)
       make_output_array(described(placement.name(), placement.shape(), type,
                                   v3_fill_value(type, placement.fill()), dims, attributes),
                         placement.name(), 3, placement.chunks(), compression);
-  made.writes_fill = true;  // an object that is there is done
+  made.writes_fill = true;  // an object that exists is done
   return made;
 }
 

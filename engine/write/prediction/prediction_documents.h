@@ -19,10 +19,11 @@ class PredictionDocuments {
   /// Throws invalid_argument for arrays that share an axis's name but not its labels.
   PredictionDocuments(const std::vector<Placement>& placements, const Compression& compression);
 
-  /// What the arrays and coordinates are: outputs with another identity are of another run.
+  /// Identifies the arrays and coordinates: outputs with another identity are of another run.
   Json identity() const;
 
-  /// Encodes and puts an object of the array with this number; `values` as fold_samples() gives.
+  /// Encodes and puts an object of the array with this number; `values` are the result of
+  /// fold_samples().
   void put_object(std::size_t array, const Placement& placement, std::int64_t number,
                   const std::byte* values, OutputStore& output) const;
   /// The coordinates, then all documents, the one that makes the output a Zarr store last.

@@ -16,8 +16,8 @@ namespace batchfs {
 /// Thread-safe. Throws access_denied and io as OutputStore.
 class PredictionFolder {
  public:
-  /// A path, or file://. Throws not_supported for other places, invalid_argument for what is no
-  /// name of a folder.
+  /// A path, or file://. Throws not_supported for other places, invalid_argument for text that
+  /// cannot name a folder.
   explicit PredictionFolder(const std::string& output);
 
   OutputStore& store() const { return *store_; }
@@ -29,7 +29,7 @@ class PredictionFolder {
   void remove(const std::string& key) const;
   /// A folder, if it is empty.
   void remove_folder(const std::string& key) const;
-  /// Of the files and folders in a folder, sorted; none where there is no folder.
+  /// Names of the files and folders in a folder, sorted; none where there is no folder.
   std::vector<std::string> names(const std::string& key) const;
   /// The keys of the objects below a folder, relative to it; "" for the object `key` itself.
   void each_object(const std::string& key,

@@ -190,7 +190,7 @@ bool PredictionObjects::add(const ObjectKey& key, ObjectSamples samples) const {
   }
   ObjectSamples found =
       parts_->read(name, key.number, [&](std::int64_t sample) { return bytes_in(key, sample); });
-  // Of a sample that is in both the values in memory are the newer ones.
+  // For a sample in both, the values in memory are the newer ones.
   samples.merge(found);
   put(key, samples);
   parts_->discard(name, key.number);

@@ -1,5 +1,5 @@
 #pragma once
-// The objects of an output: which are there, and how they get their values from samples and parts.
+// The objects of an output: which exist, and how they get their values from samples and parts.
 
 #include <cstdint>
 #include <memory>
@@ -31,20 +31,20 @@ class PredictionObjects {
   const std::int64_t* starts_of(std::size_t row) const;
 
   bool is_there(const ObjectKey& key) const;
-  /// Of an array: for each object, is it there?
+  /// For each object of an array: does it exist?
   std::vector<bool> objects_there(std::size_t array) const;
-  /// For each sample: is it in an object that is there, or in parts, in all arrays?
+  /// For each sample: is it in an existing object, or in parts, in all arrays?
   std::vector<bool> samples_there() const;
   /// Objects of all arrays that need samples and are not there.
   std::uint64_t objects_lacking() const;
 
-  /// Of an object: the samples that are in parts. Throws invalid_argument for others than those of
+  /// The samples of an object that are in parts. Throws invalid_argument for others than those of
   /// the epoch.
   std::set<std::int64_t> samples_in_parts(const ObjectKey& key) const;
   std::vector<ObjectKey> objects_with_parts() const;
 
   /// Puts the object if these samples and those in parts are all of it; else keeps these as a part.
-  /// True: the object is there.
+  /// True: the object exists.
   bool add(const ObjectKey& key, ObjectSamples samples) const;
   void put_part(const ObjectKey& key, const ObjectSamples& samples) const;
   /// Objects of which all samples are in parts: ranks that were killed could not put them.

@@ -79,7 +79,7 @@ class PredictionWriter::State {
       const std::unique_lock lock(closing_);
       if (!closed_) drain();
     } catch (...) {
-      // Another failure may be on its way; what was written stays.
+      // Another failure may be on its way; written samples stay.
     }
   }
 
@@ -262,7 +262,7 @@ class PredictionWriter::State {
   /// mutex_.
   std::shared_mutex closing_;
   bool closed_ = false;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the fields below
   std::condition_variable ended_;
   std::vector<std::vector<bool>> done_;  // by array and object
   int running_ = 0;                      // objects that are encoded, or wait for it

@@ -9,9 +9,9 @@
 //   ARRAY/c/...                 objects (chunks or shards), each put once, whole
 //   zarr.json                   put last, by the rank that ends last
 //
-// An object is encoded once all of its samples are there. Samples of other objects are in memory,
-// or, beyond a budget and at the end, in parts: of objects that several ranks share, the rank that
-// adds the last sample puts the object.
+// An object is encoded once all of its samples are written. Samples of other objects are in memory,
+// or, beyond a budget and at the end, in parts: the rank that adds the last sample of an object
+// shared by several ranks puts it.
 
 #include <cstdint>
 #include <map>
@@ -49,7 +49,7 @@ struct PredictionOptions {
   Compression compression;
   std::uint64_t memory = std::uint64_t{1} << 30;  // bytes of samples that wait for their objects
   int threads = 0;                                // that encode; 0: up to 4
-  /// SourceVersions::digests() of what the predictions are made from.
+  /// SourceVersions::digests() of the inputs of the predictions.
   Json source = Json::object();
 };
 
@@ -74,9 +74,9 @@ class PredictionWriter {
   PredictionWriter(const PredictionWriter&) = delete;
   PredictionWriter& operator=(const PredictionWriter&) = delete;
 
-  /// Writes what was made for the samples of these numbers: copies it before it returns. The shape
-  /// is (samples, tensor_shape). Waits while objects wait to be encoded. Throws what an earlier
-  /// write failed with; invalid_argument.
+  /// Writes the predictions for the samples of these numbers: copies them before it returns. The
+  /// shape is (samples, tensor_shape). Waits while objects wait to be encoded. Throws the error of
+  /// an earlier write; invalid_argument.
   void write(const std::string& tensor, std::span<const std::int64_t> samples,
              const PredictedValues& values);
 
@@ -87,12 +87,12 @@ class PredictionWriter {
   /// Is the output complete: does it open as a Zarr store?
   bool finished() const;
 
-  /// Ends this rank's share; the rank that ends last makes the output a Zarr store. Throws what a
-  /// write failed with; and, in the rank that ends last, io when samples are missing, saying how
-  /// many: the same program continues it. Does nothing the second time.
+  /// Ends this rank's share; the rank that ends last makes the output a Zarr store. Throws the
+  /// error of a write; and, in the rank that ends last, io when samples are missing, with their
+  /// number: the same program continues it. Does nothing the second time.
   void close();
-  /// Ends this rank's share without finishing the output: what was written is kept for the next
-  /// run. Throws what a write failed with. Does nothing after close() and the second time.
+  /// Ends this rank's share without finishing the output: written samples are kept for the next
+  /// run. Throws the error of a write. Does nothing after close() and the second time.
   void suspend();
 
  private:

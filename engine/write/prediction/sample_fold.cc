@@ -36,7 +36,7 @@ void for_each_row(const SampleBox& box, const Dims& region, Run&& run) {
   }
 }
 
-/// Of a grid that is not whole: each element comes from the sample whose middle is nearest, of
+/// For a grid that is not whole: each element comes from the sample whose middle is nearest, of
 /// several the first.
 void take_nearest(const std::vector<PlacedBox>& boxes, const Dims& region, std::size_t itemsize,
                   std::byte* out) {

@@ -14,8 +14,8 @@ namespace batchfs {
 using ObjectSamples = std::map<std::int64_t, Buffer>;
 
 /// The object's elements, clipped at the array's end, in C order. Samples are added in the order of
-/// their numbers: the result does not depend on the order of writing. `starts_of` gives the starts
-/// of a sample. Precondition: each sample's buffer has the size of its boxes.
+/// their numbers: the result does not depend on the order of writing. `starts_of` returns the
+/// starts of a sample. Precondition: each sample's buffer has the size of its boxes.
 Buffer fold_samples(const Placement& placement, std::int64_t number, const ObjectSamples& samples,
                     const std::function<const std::int64_t*(std::int64_t sample)>& starts_of,
                     Overlap overlap);

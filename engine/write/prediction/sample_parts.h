@@ -23,12 +23,13 @@ class SampleParts {
   SampleParts(const PredictionFolder& folder, std::string run, int rank);
 
   void put(const std::string& array, std::int64_t number, const ObjectSamples& samples);
-  /// Of the objects that have parts, ascending.
+  /// Numbers of the objects that have parts, ascending.
   std::vector<std::int64_t> numbers(const std::string& array) const;
-  /// Of all parts of an object. Throws corrupt for files that are no part of this run.
+  /// The samples in all parts of an object. Throws corrupt for files that are not parts of this
+  /// run.
   std::set<std::int64_t> samples(const std::string& array, std::int64_t number) const;
-  /// `bytes_of` gives the size of a sample's values in the object. Throws corrupt where a part has
-  /// others.
+  /// `bytes_of` returns the size of a sample's values in the object. Throws corrupt where a part
+  /// has another size.
   ObjectSamples read(const std::string& array, std::int64_t number,
                      const std::function<std::uint64_t(std::int64_t sample)>& bytes_of) const;
   void discard(const std::string& array, std::int64_t number) const;

@@ -1,5 +1,5 @@
 #pragma once
-// A sample's values in an object, taken out of what a caller passed.
+// A sample's values in an object, cut from a caller's array.
 
 #include <cstdint>
 
@@ -16,7 +16,7 @@ class SampleValues {
   /// does not become the array's.
   SampleValues(const Placement& placement, const PredictedValues& values, std::size_t samples);
 
-  /// What undoes the normalization of one sample; empty where nothing does.
+  /// Numbers that undo the normalization of one sample; empty where it is not undone.
   struct Numbers {
     std::vector<double> multiply, add;
   };

@@ -18,12 +18,12 @@ struct CastScale {
   std::int64_t stride = 0;  // entries from one value to the next
 };
 
-/// Casts a row of numbers. `source_stride` in bytes, of any sign; results follow one another. As C
-/// casts do: floats to the nearest value, whole numbers modulo their range.
+/// Casts a row of numbers. `source_stride` in bytes, of any sign; results follow one another. Like
+/// C casts: floats to the nearest value, whole numbers modulo their range.
 using CastRow = void (*)(std::int64_t count, const std::byte* source, std::int64_t source_stride,
                          const CastScale& scale, std::byte* result);
 
-/// Throws not_supported for types that are no numbers or bool. Precondition: can_cast().
+/// Throws not_supported for types that are neither numbers nor bool. Precondition: can_cast().
 CastRow cast_row(const DataType& from, const DataType& to, bool is_scaled);
 
 }  // namespace batchfs

@@ -10,7 +10,7 @@
 
 namespace batchfs {
 
-/// Bytes of a name, unit or label: what a file name may have.
+/// Maximum bytes of a name, unit or label: those of a file name.
 inline constexpr std::size_t kMaxOmeName = 255;
 
 /// A list of objects {name, type, unit}, or of names as version 0.3 has it. Throws invalid_argument

@@ -37,7 +37,7 @@ std::optional<OmeCollection> parse_collection(const OmeDocument& document,
   if (const auto labels = members.find("labels"))
     return OmeCollection{Type::labels, document.version, {}, paths_of(*labels, group, false)};
   if (const auto series = members.find("series")) {
-    // The group "OME" says it of the images beside it.
+    // The group "OME" describes the images beside it.
     return OmeCollection{
         Type::series, document.version, {}, paths_of(*series, parent_group(group), false)};
   }

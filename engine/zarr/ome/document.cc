@@ -40,7 +40,7 @@ bool has_kind_outside(const Json& attributes, std::string_view group) {
          (has("series", Json::value_t::array) && is_named("OME"));
 }
 
-/// Up to version 0.4 it is a member of what it is the version of.
+/// Up to version 0.4 the version is a member of the object that it applies to.
 std::optional<JsonRef> version_inside(const JsonRef& members) {
   for (const char* kind : {"multiscales", "plate", "well"}) {
     const auto found = members.find(kind);

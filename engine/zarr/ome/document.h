@@ -21,15 +21,15 @@ struct OmeDocument {
 /// nullopt: the attributes of the group at the path `group` hold none of multiscales, plate, well,
 /// labels, series and bioformats2raw.layout in the place and of the type for it: outside of "ome"
 /// other conventions have such keys, too. Throws not_supported for other versions, invalid_argument
-/// for a version that is no string. Refers to `attributes`.
+/// for a version that is not a string. Refers to `attributes`.
 std::optional<OmeDocument> find_ome(const Json& attributes, const std::string& group);
 
-/// A path in the group below `group`, of which the metadata says `relative`. Throws
+/// A path in the group below `group`; `relative` is its form in the metadata. Throws
 /// invalid_argument for one that leads elsewhere.
 std::string path_below(const std::string& group, const JsonRef& relative);
 
-/// Throws not_supported for a list of more than `most` elements, invalid_argument for what is no
-/// list.
+/// Throws not_supported for a list of more than `most` elements, invalid_argument for a value that
+/// is not a list.
 void check_length(const JsonRef& list, std::size_t most);
 
 }  // namespace batchfs

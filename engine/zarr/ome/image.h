@@ -14,7 +14,7 @@ namespace batchfs {
 struct OmeImage {
   struct Level {
     std::string path;  // of the array, in the store
-    /// One for each dimension, with what is known of its coordinate.
+    /// One for each dimension, with the known facts about its coordinate.
     std::vector<ArrayAxis> axes;
   };
 
@@ -23,7 +23,7 @@ struct OmeImage {
   std::vector<Level> levels;        // from the highest resolution
   std::vector<std::string> labels;  // paths of its label images, where they are known
   bool is_label = false;            // its values are numbers of objects
-  /// What of the metadata was left out, and why.
+  /// The parts of the metadata that were left out, and why.
   std::vector<std::string> notes;
 };
 

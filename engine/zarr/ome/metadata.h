@@ -1,5 +1,5 @@
 #pragma once
-// What the OME-Zarr metadata of a store says.
+// The OME-Zarr metadata of a store.
 
 #include <map>
 #include <string>
@@ -18,8 +18,8 @@ struct OmeMetadata {
   std::vector<std::pair<std::string, std::string>> problems;
 
   bool empty() const { return images.empty() && collections.empty() && problems.empty(); }
-  /// Throws not_found where the group is no image, invalid_argument where its metadata cannot be
-  /// used.
+  /// Throws not_found where the group is not an image, invalid_argument where its metadata cannot
+  /// be used.
   const OmeImage& image(const std::string& group) const;
 };
 

@@ -10,7 +10,7 @@ namespace batchfs {
 
 namespace {
 
-/// Of one list. Files have two.
+/// Limit for one list. Files have two.
 constexpr std::size_t kMaxTransformations = 32;
 /// Sequences inside sequences.
 constexpr int kMaxNesting = 4;

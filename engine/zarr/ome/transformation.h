@@ -22,7 +22,7 @@ struct AxisTransformation {
 
 /// Applies a list of transformations, in its order, after those that `result` holds. A type that
 /// mixes axes, and parameters in an array of their own, make it unknown. Throws invalid_argument
-/// for a scale that is not above 0 and for numbers that are no numbers or not as many as axes.
+/// for a scale that is not above 0 and for parameters that are not numbers or not as many as axes.
 void apply_transformations(const JsonRef& list, AxisTransformation& result);
 void apply_transformation(const JsonRef& transformation, AxisTransformation& result);
 

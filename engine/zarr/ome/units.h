@@ -12,7 +12,8 @@ struct UnitSize {
   double size = 1;
 };
 
-/// Of "micrometer", "micrometre", "micrometers", "um", "µm", "ms", "angstrom"; nullopt for others.
+/// The size of "micrometer", "micrometre", "micrometers", "um", "µm", "ms", "angstrom"; nullopt for
+/// others.
 std::optional<UnitSize> unit_size(std::string_view unit);
 
 }  // namespace batchfs

@@ -6,8 +6,8 @@ namespace batchfs {
 
 namespace {
 
-/// Of the service's requests in flight, those that caches should have answered: a share, and a
-/// floor.
+/// The part of the service's request slots for requests that caches should have answered: a share,
+/// and a floor.
 constexpr std::uint64_t kUncachedShare = 8, kMinUncached = 4;
 constexpr std::size_t kMaxRefused = 2;  // failed caches a read
 constexpr std::int64_t kFailingPatience = 100'000'000;
@@ -50,7 +50,7 @@ void CacheDispatch::refuse(CacheRoute& route, std::size_t cache, int status, con
                            std::int64_t now) {
   route.refused.push_back(cache);
   const bool is_overloaded = status >= 500 || status == 429;
-  // The object may be missing: only the service can tell.
+  // The object may be missing: only the service knows.
   if (status != 0 && !is_overloaded) {
     route.past_caches = true;
     caches_->fell_back();

@@ -17,7 +17,7 @@ namespace batchfs {
 /// The caches' failures of one read so far.
 struct CacheRoute {
   std::vector<std::size_t> refused;  // caches that are not asked again
-  bool past_caches = false;  // ask only the service: a cache said that the object is missing
+  bool past_caches = false;          // ask only the service: a cache reported the object missing
 };
 
 /// Not thread-safe, but for caches(). Times are nanoseconds of the steady clock.
@@ -66,7 +66,7 @@ class CacheDispatch {
   static constexpr std::int64_t kMinPatience = 1'000'000'000, kMaxPatience = 10'000'000'000;
 
  private:
-  /// Three times what nearly all answers take, within bounds.
+  /// Three times the time of nearly all answers, within bounds.
   std::int64_t patience() const;
 
   const std::shared_ptr<SharedCaches> caches_;

@@ -1,6 +1,6 @@
 #pragma once
-// Checksums of whole objects that services name in the headers of their answers: they find what a
-// cache's disk has damaged.
+// Checksums of whole objects that services name in the headers of their answers: they detect damage
+// on a cache's disk.
 
 #include <optional>
 

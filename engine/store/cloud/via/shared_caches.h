@@ -3,7 +3,7 @@
 // chooses one for each object, and avoids those that fail.
 //
 // Rendezvous hashing chooses: of all caches, that with the highest hash of its URL, the object's
-// address and the part of 64 MiB. Every machine chooses alike, and a cache that comes or goes moves
+// address and the part of 64 MiB. Every machine chooses alike, and adding or removing a cache moves
 // only the objects that it has or had.
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class SharedCaches {
     return caches_[cache].gateway;
   }
 
-  /// The cache for the bytes from `offset` of the object at `url`, whose query does not count.
-  /// Neither one of `refused`, nor one that is left alone; nullopt when none remains.
+  /// Returns the cache for the bytes from `offset` of the object at `url`, whose query does not
+  /// count. Skips caches in `refused` and those left alone; nullopt when none remains.
   std::optional<std::size_t> choose(std::string_view url, std::uint64_t offset,
                                     const std::vector<std::size_t>& refused, std::int64_t now);
 
@@ -67,7 +67,7 @@ class SharedCaches {
   /// Is it left alone, and not being tried?
   bool is_left_alone(std::size_t cache, std::int64_t now) const;
 
-  /// The store was asked, since no cache could be, or for what a cache had answered.
+  /// The store was asked, because no cache could be, or because of a cache's answer.
   void fell_back() { ++fallbacks_; }
   /// With `verify`, throws corrupt when an answer does not fit the checksum that it names.
   void check_sum(const HttpResponse& response);
@@ -75,7 +75,7 @@ class SharedCaches {
   void confirmed() { ++confirmed_; }
   void outdated() { ++outdated_; }
 
-  /// As status.json shows them.
+  /// The counters in status.json.
   std::vector<Store::Counter> counters() const;
 
  private:
@@ -95,7 +95,7 @@ class SharedCaches {
   HttpClient client_;
 };
 
-/// Does a cache's answer say that it had the object? nullopt: it does not say (X-Cache,
+/// Does a cache's answer report a hit? nullopt: it reports neither hit nor miss (X-Cache,
 /// X-Cache-Status).
 std::optional<bool> says_hit(const HttpHeaders& headers);
 
