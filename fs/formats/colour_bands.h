@@ -21,14 +21,14 @@ std::optional<std::array<std::size_t, 3>> colour_bands(const std::vector<std::st
 struct ColourStretch {
   double low = 0, high = 255;
 
-  /// Without the lowest and the highest 2 % of the finite values of all bands together. One for all
-  /// of them keeps the hue; reads every value.
+  /// Cuts off the lowest and the highest 2 % of the finite values of all bands together: one
+  /// stretch for all bands keeps the hue. Reads every value.
   static ColourStretch of(std::span<const PixelMeans> bands);
-  /// From 0 to 1; 0 for a missing value.
+  /// Position of `value` in the stretch, from 0 to 1; 0 for a missing value.
   double part(double value) const;
 };
 
-/// Of the parts of red, green and blue, from 0 to 1 each.
+/// The colour of the given parts of red, green and blue, each from 0 to 1.
 Pixel stretched_colour(double red, double green, double blue);
 
 }  // namespace batchfs
