@@ -144,7 +144,7 @@ class Connection {
   const Complete complete_;
 
   std::shared_ptr<const SharedView> view_;
-  bool refreshing_ = false;            // waits for the store to be read again
+  bool refreshing_ = false;  // waits for the store to be read again
   // if it has its own; destroyed after the batches that came from it
   std::shared_ptr<Delivery> session_;
   Delivery* delivery_ = nullptr;

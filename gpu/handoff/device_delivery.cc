@@ -32,7 +32,7 @@ struct DeviceDelivery::Feed {
   std::int64_t next = 0;    // place of asked.front()
   // delivered, and perhaps still held
   std::map<std::int64_t, std::weak_ptr<const DeliveredBatch>> given;
-  std::size_t held = 0;                                               // slots
+  std::size_t held = 0;             // slots
   std::size_t slots = kUsualSlots;  // before the stream exists
   std::uint64_t memory = 0;         // reserved from the delivery's memory
   bool left = false;                // its reader started a new stream

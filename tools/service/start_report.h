@@ -1,6 +1,6 @@
 #pragma once
-// What a command learns of the process that it started in the background: that it is ready, or its
-// error. One report, whatever processes the started one is split into:
+// Reports to a command whether the process that it started in the background is ready or failed.
+// One report, whatever processes the started one is split into:
 //
 //   daemon --- leave_to_daemon() ---> supervisor --- enter_daemon() ---> takeover
 //     |                                                                     |
@@ -15,7 +15,7 @@
 //   command has its report already.
 // - reported: the command has returned.
 //
-// In the foreground nobody waits: the report begins as `reported`.
+// In the foreground nobody waits: the report begins in state `reported`.
 
 #include <memory>
 #include <string>
@@ -31,7 +31,7 @@ class StartReport {
  public:
   enum class State { daemon, supervisor, takeover, reported };
 
-  /// Of a process in the foreground.
+  /// For a process in the foreground.
   StartReport();
   /// `pipe`: where the report is written. `null`: of /dev/null, opened in advance.
   StartReport(Descriptor pipe, Descriptor null);
