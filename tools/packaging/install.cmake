@@ -73,8 +73,9 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/tools/packaging/as_debian_wants.
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Programs that link with a library depend on this package; a trigger makes dpkg run ldconfig when the libraries come and go. (CPack's
-# own scripts call ldconfig too, which Debian calls outdated; CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS has no trigger.)
+# Programs that link with a library depend on this package; a trigger makes dpkg run ldconfig when
+# the libraries come and go. (CPack's own scripts call ldconfig too, which Debian calls outdated;
+# CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS has no trigger.)
 file(WRITE ${made}/shlibs "libbatchfs_reader 0 batchfs (>= ${PROJECT_VERSION})\nlibbatchfs_writer 0 batchfs (>= ${PROJECT_VERSION})\n")
 file(WRITE ${made}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${made}/shlibs ${made}/triggers)
