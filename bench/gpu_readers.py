@@ -121,7 +121,7 @@ def consume(pipe, tensors, seconds, limit):
     torch.cuda.synchronize()
     passed = time.perf_counter() - begin
     pipe.send("read")
-    pipe.recv()  # nobody measures any more
+    pipe.recv()  # the measurement has ended
     return count, passed
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for the modules beside this file; importlib mode does not
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Five connections at a time are the default: what opens more waits a second for each.
+# The default is five connections at a time: each further one waits a second.
 http.server.ThreadingHTTPServer.request_queue_size = 128
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 

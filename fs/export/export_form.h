@@ -1,6 +1,5 @@
 #pragma once
-// The forms in which the batches of an epoch are exported: what files there are, and what they
-// hold.
+// The forms in which the batches of an epoch are exported: their files and the contents of these.
 //
 //   zarr               one array per tensor, (samples in the epoch's order, ...), a chunk per
 //                      batch, in shards of several batches; coordinates along sample; view.json

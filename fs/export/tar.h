@@ -1,6 +1,6 @@
 #pragma once
-// Headers of tar archives (POSIX.1-1988, "ustar"), without times and owners: the same members give
-// the same bytes.
+// Headers of tar archives (POSIX.1-1988, "ustar"), without times and owners: equal members result
+// in equal bytes.
 
 #include <cstdint>
 #include <string>

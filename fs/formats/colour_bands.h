@@ -14,7 +14,8 @@
 namespace batchfs {
 
 /// Numbers of the red, the green and the blue band among `names`: "red", "R", Sentinel-2's "B04" or
-/// "r10m/b4". What follows the last '/' or ':' counts, without the "_0" of an entry of a stack.
+/// "r10m/b4". Only the part after the last '/' or ':' counts, without the "_0" of an entry of a
+/// stack.
 std::optional<std::array<std::size_t, 3>> colour_bands(const std::vector<std::string>& names);
 
 /// From values to the 256 steps of a colour.

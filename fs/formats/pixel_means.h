@@ -43,7 +43,7 @@ struct ColourScale {
   bool is_diverging() const;
   /// `part`: from 0, the lowest, to 1.
   Pixel at(double part) const;
-  /// Missing values have a colour of their own.
+  /// The colour of a value; missing values have a separate colour.
   Pixel colour(double value) const;
 };
 

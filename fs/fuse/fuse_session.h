@@ -25,7 +25,7 @@ class FuseSession {
  public:
   struct Options {
     std::string mountpoint;
-    std::string source;       // what /proc/mounts shows as the device
+    std::string source;       // the device in /proc/mounts
     bool passthrough = true;  // use it where the kernel allows
     bool allow_other = false;
     SessionState* state = nullptr;  // outlives this; null: the session ends with this process

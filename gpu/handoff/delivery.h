@@ -22,7 +22,7 @@ struct DeliveredBatch {
     std::uint64_t size = 0;
     MemoryKind kind = MemoryKind::host;
     int fd =
-        -1;  // what the reader maps; owned by `held`, or by the delivery; none for MemoryKind::own
+        -1;  // mapped by the reader; owned by `held`, or by the delivery; none for MemoryKind::own
     bool transient = true;  // belongs to this batch alone
   };
   struct Tensor {

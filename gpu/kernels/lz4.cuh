@@ -11,8 +11,8 @@
 // there, until no start changes: then, by induction from the first, all are true. Data that never
 // fall into step cost a walk for each segment, as much as walking in order.
 //
-// After that a scan of the segments' run counts and sizes says where each thread's runs and output
-// go, a last walk writes the runs, checking everything, and copy.cuh executes them.
+// After that a scan of the segments' run counts and sizes yields the places of each thread's runs
+// and output, a last walk writes the runs, checking everything, and copy.cuh executes them.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/lockstep.h"

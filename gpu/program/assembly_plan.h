@@ -2,7 +2,7 @@
 // Plans the kernel's work to assemble batches of a view: a Conversion for each variable in each
 // tensor, computed once, and the boxes of each batch.
 //
-//   const AssemblyTables tables(view);  // throws not_supported where the CPU has to do it
+//   const AssemblyTables tables(view);  // throws not_supported if only the CPU can do it
 //   GatherPlan plan;
 //   plan.add(...);                      // a part of a chunk
 
@@ -79,7 +79,7 @@ class GatherPlan {
   std::uint32_t slices_ = 0;
 };
 
-/// The first and one-past-last C-order byte of what a batch takes from a chunk.
+/// The first and one-past-last C-order byte of the part of a chunk that a batch uses.
 std::pair<std::uint64_t, std::uint64_t> bytes_used(const Array& array, const BatchPlan& plan,
                                                    const ChunkUse& use);
 
@@ -90,8 +90,8 @@ struct DecodedPlace {
   const ChunkForm* form = nullptr;
 };
 
-/// Everything that a batch takes from one chunk. `chunk` is null for a missing one; `tensors` are
-/// where the tensors begin in the batch area.
+/// Adds all boxes that a batch takes from one chunk. `chunk` is null for a missing one; `tensors`
+/// are the offsets of the tensors in the batch area.
 void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
              const BatchPlan& batch, const ChunkUse& use, const DecodedPlace* chunk,
              std::span<const std::uint64_t> tensors);

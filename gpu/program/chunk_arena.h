@@ -29,9 +29,8 @@ using ProgramNumbers = std::vector<std::uint64_t>;
 
 struct DecodedChunk {
   std::uint64_t offset = 0, size = 0;  // of its room in the target area
-  std::uint64_t
-      first = 0,
-      bytes = 0;  // which of the chunk's decoded bytes are there, the first of them at `offset`
+  std::uint64_t first = 0,
+                bytes = 0;  // the decoded bytes that are present, the first of them at `offset`
   const ChunkForm* form = nullptr;
   std::uint64_t decoded_by = 0;
   ProgramNumbers readers;

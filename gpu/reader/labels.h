@@ -1,6 +1,6 @@
 #pragma once
-// Labels of a batch: which samples it holds, where their windows begin, and what the view's
-// coordinates say there.
+// Labels of a batch: its samples, the starts of their windows, and the values of the view's
+// coordinates there.
 
 #include <cstddef>
 #include <cstdint>

@@ -325,7 +325,7 @@ def test_a_batch_that_is_too_large_is_not_read(good, earth, tmp_path):
     assert "past the limit of" in page.text
 
 
-# ---- hostile stores, and what else goes wrong ----
+# ---- hostile stores, and other failures ----
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&\x1b[31m\u202e"
 

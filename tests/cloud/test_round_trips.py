@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 import zarr
 
-PAUSE = 0.3  # seconds: much longer than it takes to send what depends on nothing
+PAUSE = 0.3  # seconds: much longer than it takes to send independent requests
 
 
 class Rounds(http.server.ThreadingHTTPServer):

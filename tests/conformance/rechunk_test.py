@@ -272,7 +272,7 @@ def test_killed_at_any_moment_it_continues_to_the_same_bytes(batchfs, tmp_path, 
         except subprocess.TimeoutExpired:
             process.kill()
         process.communicate()
-        if (out / "zarr.json").exists():  # then all is there
+        if (out / "zarr.json").exists():  # then the output is complete
             assert_same_arrays(store, out)
             if draw.random() < 0.5:
                 shutil.rmtree(out)

@@ -200,7 +200,7 @@ class Mount(Command):
     def read(scratch, name):
         """The bytes of a file, None where it cannot be read; and the outcome where that does not
         end."""
-        # In a process of its own. Not even SIGKILL ends it when the mount hangs.
+        # In a separate process. Not even SIGKILL ends it when the mount hangs.
         with subprocess.Popen(["cat", scratch / "mnt" / name], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL) as reader:
             try:

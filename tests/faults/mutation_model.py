@@ -176,7 +176,7 @@ class Model:
                                        f"{[[state.kind for state in group.states] for group in groups]}")
 
 
-# ---- what the files of a mount hold ----
+# ---- the files of a mount ----
 
 ROWS, BATCH = 4, 8  # y of a sample, samples of a batch
 ROW_BYTES = ROWS * SHAPE[2] * 8

@@ -180,7 +180,7 @@ class Archive:
         """As tools do that update an archive: the new member comes behind, and a new directory."""
         self.objects[key] = data
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the name is there twice
+            warnings.simplefilter("ignore")  # about the duplicate name
             with zipfile.ZipFile(self.path, "a") as archive:
                 archive.writestr(key, data)
 
@@ -218,7 +218,7 @@ class WebHandler(cloud_servers.Handler):
     do_HEAD = do_GET
 
     def answer(self, status, body=b"", **headers):
-        headers.pop("ETag", None)  # the facts have the version, where there is one
+        headers.pop("ETag", None)  # the facts have the version, if there is one
         super().answer(status, body, **headers, **(getattr(self, "facts", {}) if status < 400 else {}))
         self.facts = {}
 

@@ -37,7 +37,7 @@ READERS = 2
 PAUSE = 0.03  # seconds between changes, at most
 HELD = 6  # files that a reader keeps open
 CURRENT = object()  # values as they are
-# A mount whose store cannot be opened again, since it changed or is gone, ends with the daemon.
+# A mount whose store cannot be opened again, since it changed or is missing, ends with the daemon.
 ENDED = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ENODEV, errno.ECONNREFUSED, errno.ESTALE, errno.ENOENT}
 
 try:
@@ -179,7 +179,7 @@ class Reader:
 
     def __init__(self, directory, known, chance, round_):
         self.directory, self.model, self.chance, self.round = directory, known, chance, round_
-        self.held = []  # (layout, batch, descriptor, what agreed so far)
+        self.held = []  # (layout, batch, descriptor, bytes that agreed so far)
         self.datasets = {}
 
     def run(self, reads):
@@ -351,7 +351,7 @@ class Round:
             elif kind := self.mutator.change():
                 self.model.count(f"changes: {kind}")
                 changes += 1
-                # Without what it opens the store by, the next daemon cannot begin.
+                # Without the objects to open the store by, the next daemon cannot start.
                 self.may_end = self.may_end or (self.kills > 0 and (self.mutator.gone or self.store.whole))
 
     def kill(self):

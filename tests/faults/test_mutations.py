@@ -40,7 +40,7 @@ def test_the_encoded_objects_are_zarrs(tmp_path):
             assert np.array_equal(mutation_stores.decode(layout, mutation_stores.encode(layout, one)), one)
 
 
-# ---- the model finds what is wrong ----
+# ---- the model detects errors ----
 
 KEY = ("raw", 0)
 

@@ -242,7 +242,7 @@ def read_by_eight(good, batchfs, proxy, many, folder, caches, end):
         batchfs("umount", "--lazy", folder)
 
 
-# ---- what is refused ----
+# ---- refusals ----
 
 
 @pytest.mark.parametrize("url", ["cache:8090", "ftp://cache", "http://cache/path", "http://me:secret@cache", "http://a,http://a", "unix:cache",

@@ -258,7 +258,7 @@ def role_predict(store, view, out, mode):
         for batch in data:
             with torch.cuda.stream(stream):
                 x = batch["x"].torch()
-                for _ in range(20):  # what comes after it waits for it
+                for _ in range(20):  # work queued after it waits for it
                     a = torch.matmul(a, a).clamp(-1, 1)
                 if batch.number % 3 == 0:
                     predicted = -x

@@ -160,7 +160,7 @@ def test_a_debugger_may_hold_the_daemon(mount):
     assert pid_of(directory) == pid
 
 
-# ---- what a daemon takes along from the program that started it ----
+# ---- descriptors that a daemon inherits from the program that started it ----
 
 
 @pytest.mark.parametrize("command", ["mount", "serve"])

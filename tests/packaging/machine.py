@@ -131,7 +131,7 @@ class Machine:
             time.sleep(0.02)
 
     def stop(self):
-        self.process.send_signal(signal.SIGKILL)  # and what it started with it
+        self.process.send_signal(signal.SIGKILL)  # with the processes it started
         self.process.wait()
         until = time.monotonic() + LONG
         while (self.group / "cgroup.events").read_text().splitlines()[0] != "populated 0" and time.monotonic() < until:

@@ -18,7 +18,7 @@ from watching import eventually, status
 
 import batchfs
 
-# A reader that stops at a step, says so, and waits for its end.
+# A reader that stops at a step, reports it, and waits for its end.
 READER = """
 import sys, time, batchfs
 def reach(step):

@@ -21,7 +21,7 @@ from reader_servers import PROGRAM, TWO
 import batchfs
 
 
-# ---- what is missing, wrong or dies: one exception each ----
+# ---- missing, wrong or dying: one exception each ----
 
 
 def test_no_program(field, monkeypatch, tmp_path):

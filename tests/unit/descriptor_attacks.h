@@ -1,6 +1,6 @@
 #pragma once
-// Attacks of a process on a descriptor that it was sent: changes of what others read through it,
-// and ways to kill them.
+// Attacks of a process on a descriptor that it was sent: changing the bytes that others read
+// through it, and killing them.
 
 #include <cstring>
 #include <functional>

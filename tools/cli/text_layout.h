@@ -39,8 +39,8 @@ std::string shortened(const std::string& text, std::size_t columns);
 std::string wrapped(const std::string& text, std::size_t columns);
 
 /// Lines of `pieces`, ", " between them, after `indent` spaces; continued lines two further in. A
-/// line breaks between pieces, and inside of one only where it is longer than a line. Ends with a
-/// line break.
+/// line breaks between pieces, and inside of one only if it is longer than a line. Ends with a
+/// newline.
 std::string filled(const std::vector<std::string>& pieces, std::size_t indent, std::size_t columns);
 
 }  // namespace batchfs

@@ -1,4 +1,4 @@
-// batchfs show: one HTML page that shows what a store holds, with pictures.
+// batchfs show: one HTML page with a store's contents, with pictures.
 
 #include <algorithm>
 #include <chrono>

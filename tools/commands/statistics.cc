@@ -1,4 +1,4 @@
-// batchfs statistics: means, deviations and extremes of what a view selects, for its "normalize".
+// batchfs statistics: means, deviations and extremes of a view's selection, for its "normalize".
 
 #include <algorithm>
 #include <optional>

@@ -18,7 +18,7 @@ struct WaitFacts {
   // Shares of the waiting time: every thread was decoding; some were; none, and something was being
   // fetched; none of these.
   double decode_bound = 0, decode_few = 0, fetch_bound = 0, idle = 0;
-  double decoding = 0;  // threads that decoded while somebody waited, on average
+  double decoding = 0;  // threads that decoded while a reader waited, on average
   std::int64_t threads = 0, processors = 0;
   bool remote = false, disk_cache = false;
   std::uint64_t throttled = 0, retries = 0;

@@ -9,10 +9,10 @@
 // Each arrow to the right in the first line follows a fork.
 //
 // - daemon: the command waits, and gets the report of this process. The process ends when the
-//   command does: a user who stops waiting wants no mount later. The state at the start.
+//   command does: a user who stops waiting wants no mount later. The initial state.
 // - supervisor: another process reports.
-// - takeover: a later daemon of the supervisor, which continues what an earlier one began. The
-//   command has its report already.
+// - takeover: a later daemon of the supervisor, which continues an earlier one's work. The command
+//   has its report already.
 // - reported: the command has returned.
 //
 // In the foreground nobody waits: the report begins in state `reported`.
@@ -33,7 +33,7 @@ class StartReport {
 
   /// For a process in the foreground.
   StartReport();
-  /// `pipe`: where the report is written. `null`: of /dev/null, opened in advance.
+  /// `pipe`: the report is written to it. `null`: a descriptor of /dev/null, opened in advance.
   StartReport(Descriptor pipe, Descriptor null);
   ~StartReport();
   StartReport(const StartReport&) = delete;

@@ -144,9 +144,9 @@ class Supervisor {
   }
 
   /// The wait status of a daemon that has died with a thread that cannot end before it has an
-  /// answer of the mount itself (the watchdog's), so that waitpid(2) says nothing yet; nullopt for
-  /// any other. The next daemon gives the answer. A crash that writes a core waits for such a
-  /// thread too; readers need not wait for the core.
+  /// answer of the mount itself (the watchdog's), so that waitpid(2) does not report it yet;
+  /// nullopt for any other. The next daemon gives the answer. A crash that writes a core waits for
+  /// such a thread, too; readers need not wait for the core.
   std::optional<int> stuck() const {
     std::ifstream file(fmt::format("/proc/{}/stat", daemon_));
     std::string line;
@@ -413,7 +413,7 @@ class Supervisor {
   bool served_ = false;                     // this one
   bool lasting_ = false, ended_ = false;
   bool probed_ = false,
-       hung_ = false;  // this one: it gives signs of life; it did not, and was killed
+       hung_ = false;  // this daemon: it gives signs of life; it did not, and was killed
   Silence silence_{2 * kGlance};
   std::string why_, before_;
   Restarts restarts_;

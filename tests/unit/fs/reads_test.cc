@@ -96,7 +96,7 @@ TEST_F(ReadsTest, ASignalEndsARead) {
   reads_.start(token, handle_, 1000, 0, 5);
   reads_.interrupt(token);
   EXPECT_EQ(answer_.error, EINTR);
-  file_->reads[0]({}, nullptr);  // nobody waits for it any more
+  file_->reads[0]({}, nullptr);  // the read was interrupted
   EXPECT_EQ(answer_.times, 1);
 }
 

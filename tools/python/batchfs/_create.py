@@ -17,7 +17,7 @@ from ._program import option_words, progress, shown_store, store_word, view_json
 from ._writer import Writer, load
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-# Options of `batchfs serve` that say how batches are made, rather than what a store has.
+# Options of `batchfs serve` about making batches, not about the store.
 _OF_SERVER = {"gpu", "gpu_memory", "memory", "prefetch", "device", "place", "view", "rank", "world", "mode", "device_memory", "part",
               "program", "start", "refresh", "idle", "wait", "background"}
 

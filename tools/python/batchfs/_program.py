@@ -143,7 +143,7 @@ def run_program_bytes(program: str, words: Iterable[str], *, stdin: str | None =
             raise
     if process.returncode != 0:
         text = said.decode(errors="replace")
-        # Views are what is written to standard input, and nothing else.
+        # Only views are written to standard input.
         raise failure(program, process.returncode, text if stdin is None else text.replace("standard input", "the view"))
     return out
 
@@ -178,7 +178,8 @@ class VersionCheck:
         self._identity = (program, at.st_mtime_ns, at.st_size)
         self._process: subprocess.Popen[bytes] | None = None
         if self._identity not in _checked:
-            with contextlib.suppress(OSError):  # who calls the program itself says why it cannot be
+            # calling the program itself reports why it cannot run
+            with contextlib.suppress(OSError):
                 self._process = subprocess.Popen([program, "--version"], stdin=subprocess.DEVNULL,
                                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 

@@ -93,7 +93,7 @@ class Writer:
             if isinstance(value, str):
                 value = _bytes(value)
             elif isinstance(value, list):
-                value = ctypes.cast(_texts(value), _TEXTS)  # which keeps what it points to
+                value = ctypes.cast(_texts(value), _TEXTS)  # it keeps a reference to the texts
             elif value is None:
                 continue
             setattr(given, key, value)

@@ -67,7 +67,7 @@ class PredictionBackend:
         self._layouts: dict[str, Layout] = {}
         self._axes: dict[str, Axis] = {}
         self._kept: dict[str, set[int]] = {}  # objects that an earlier run has put
-        self._mutex = threading.Lock()  # guards what follows
+        self._mutex = threading.Lock()  # guards the members below
         self._open: dict[tuple[str, int], _Open] = {}
         self._put: set[tuple[str, int]] = set()
         self._jobs: list[Future[None]] = []

@@ -70,7 +70,8 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
                                       memory=memory, cache_dir=cache_dir, program=program, **options)
         self._transform = transform
         self._pin = pin
-        self._state: dict[str, Any] | None = None  # of an iteration that reads ahead of what it has given out
+        # of an iteration that reads ahead of the batches that it has yielded
+        self._state: dict[str, Any] | None = None
         # The epoch that set_epoch chose, how often it did so, and whether accelerate divides the batches. Workers that
         # persist share it.
         self._chosen = _shared([0, 0, 0])
@@ -212,7 +213,7 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         super().__init__(dataset, **options)
         # accelerate would give each process a share of what the loader yields; a BatchDataset has its rank's share only.
         self._is_accelerate_prepared = isinstance(dataset, BatchDataset)
-        self._left = -1  # batches that the running iteration will give
+        self._left = -1  # batches that the running iteration will yield
 
     def __iter__(self) -> Any:
         dataset = self.dataset

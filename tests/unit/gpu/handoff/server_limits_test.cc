@@ -44,8 +44,8 @@ TEST(HandoffServerLimits, ReadersAreLimited) {
   four.expect(MessageType::welcome);
 }
 
-/// Holds batches by number, on so many connections, until one fails; then stops. Reports how many
-/// over `ready`.
+/// Holds batches by number, on `connections` connections, until one fails; then stops. Reports
+/// their number over `ready`.
 [[noreturn]] void hold_all(const std::string& path, int connections, int ready) {
   std::vector<std::unique_ptr<RawClient>> clients;
   std::vector<Received> kept;

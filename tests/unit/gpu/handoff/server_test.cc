@@ -434,7 +434,7 @@ TEST(HandoffServer, AReaderCannotAskForBatchesAndARefresh) {
   reader.expect(MessageType::welcome);
   reader.send_bytes(&refresh, sizeof refresh);
   EXPECT_THAT(reader.refused(), HasSubstr("no message of type"));
-  waiting("", nullptr);  // nobody waits any more
+  waiting("", nullptr);  // the client has left
 }
 
 TEST(HandoffServer, ARefreshSaysWhetherItIsForced) {

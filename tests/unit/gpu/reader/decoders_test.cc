@@ -73,7 +73,7 @@ constexpr CudaDecoderTable kTable{
         return nullptr;
       }
       all.setups.emplace_back(static_cast<const char*>(setup), size);
-      const auto* bytes = static_cast<const std::byte*>(staging);  // all of it is there
+      const auto* bytes = static_cast<const std::byte*>(staging);  // all of it is mapped
       EXPECT_TRUE(std::all_of(bytes, bytes + staging_size,
                               [](std::byte byte) { return byte == std::byte{0}; }));
       ++all.opened;

@@ -14,7 +14,7 @@ std::vector<double> steps(double from, double step, int count) {
   return values;
 }
 
-// The example of the format's description, as tenths of a degree in place of 1e-5.
+// The example of the format's description, in tenths of a degree instead of 1e-5.
 TEST(Coastline, ReadsEncodedLines) {
   const std::vector<Polyline> lines = parse_polylines("_p~iF~ps|U_ulL\nnnqC_mqNvxq`@,_p~iF~ps|U");
   ASSERT_EQ(lines.size(), 1u);  // a line of one point is none

@@ -181,7 +181,7 @@ TEST_F(LocalStoreTest, LinksThatLeadInACircleAreNotFollowed) {
   };
   EXPECT_THAT(prefixes("a/b"), testing::ElementsAre("other"));
   EXPECT_THAT(prefixes("d"), testing::ElementsAre("back"));
-  EXPECT_THAT(prefixes("a/b/other"), testing::ElementsAre());  // back in a, where this began
+  EXPECT_THAT(prefixes("a/b/other"), testing::ElementsAre());  // back in a, the start of the walk
 }
 
 TEST_F(LocalStoreTest, ALinkThatLeadsOutsideIsAnErrorThatNamesIt) {

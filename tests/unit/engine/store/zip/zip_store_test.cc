@@ -262,7 +262,7 @@ TEST_P(ZipStore, MembersMayNotOverlap) {
   // Two entries, one local header: the trick of zip bombs.
   Bytes archive = bytes_of(kDuplicates);
   const std::size_t entry = last_entry(archive);
-  archive[entry + 46] = 'y';  // "y", which begins where the first "x" does
+  archive[entry + 46] = 'y';  // "y", which begins at the first "x"
   std::fill_n(archive.begin() + static_cast<std::ptrdiff_t>(entry + 42), 4, 0);
   const auto store = open(archive, GetParam());
   EXPECT_EQ(error_of([&] { store->read("y"); }), ErrorCode::corrupt);

@@ -157,7 +157,7 @@ class PredictionOracle {
     }
   }
 
-  /// Where the value lies in the sample's tensor.
+  /// Position of the value in the sample's tensor.
   std::int64_t tensor_place(const Dims& at) const {
     std::size_t joined = 0;
     std::int64_t channel = 0;
