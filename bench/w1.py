@@ -1,7 +1,7 @@
 """w1: patches of a small global grid, as the Earthmover demonstration trains from (WeatherBench 2, 128 x 64).
 
 Windows of 48 x 48 and three steps that overlap, 15 channels stacked, batches of 4, shuffled: a batch of
-1.66 MB touches about 70 MB of decoded chunks. What counts is who decodes a chunk how often.
+1.66 MB touches about 70 MB of decoded chunks. The result depends on how often each contender decodes a chunk.
 """
 
 from harness import data

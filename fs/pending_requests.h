@@ -6,7 +6,7 @@
 // request; it counts from when the request is started.
 //
 //   const Token token = requests.begin(answer);
-//   (from here on interrupt(token) may come)
+//   (from now on interrupt(token) may come)
 //   requests.start(token, cancel);
 //   if (const auto answer = requests.take(token)) answer(...);
 

@@ -6,7 +6,7 @@
 //
 //   const RequestToken token =
 //       reads.begin([request](std::span<const OpenFile::Bytes> bytes, int error) { ... });
-//   (from here on interrupt(token) may come)
+//   (from now on interrupt(token) may come)
 //   reads.start(token, handle, ino, offset, size);
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // encodes its file by arithmetic alone, so a daemon that restarts on the same store gives every
 // file its old number.
 //
-// The 127 bits (0 is no file):
+// The 127 bits (0 does not denote a file):
 //
 //   1 ...              fixed nodes: everything whose number of entries the metadata fixes; first
 //                      the root and the control files, up to kMaxCommonIno

@@ -93,7 +93,7 @@ class Generations final : public Files {
     std::set<std::pair<Ino, std::string>> absent{};
   };
   static constexpr std::size_t kMaxAbsent = 4096;
-  /// A file of a reading. Of one that is gone, `files` is null.
+  /// A file of a reading. `files` is null if the reading is gone.
   struct Found : Reading {
     FileNumber file = 0;
   };

@@ -36,7 +36,7 @@ class StreamUse {
   virtual void note(std::uintptr_t stream) = 0;
 };
 
-/// Thread-safe. Of the process that opened it: a child after fork() cannot use it.
+/// Thread-safe. Belongs to the process that opened it: a child after fork() cannot use it.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   /// Opens "cuda" or "cuda:N", with the numbers of CUDA_VISIBLE_DEVICES. Throws invalid_argument,

@@ -81,7 +81,7 @@ class Browser:
             pass
 
     def value(self, expression):
-        """Of JavaScript."""
+        """The value of a JavaScript expression."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, userGesture=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")

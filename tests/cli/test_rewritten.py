@@ -71,7 +71,7 @@ def renamed_over(path):
 
 
 def with_times_restored(path):
-    """As after `cp -p` and rsync: the size and the modification time are unchanged."""
+    """The state after `cp -p` and rsync: the size and the modification time are unchanged."""
     before = path.stat()
     in_place(path)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))

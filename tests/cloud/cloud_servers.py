@@ -1,4 +1,4 @@
-"""What the tests upload, and what the servers that they write themselves share: objects in memory, ranges,
+"""Data that the tests upload, and common parts of their own servers: objects in memory, ranges,
 versions, listings in pages."""
 
 import hashlib

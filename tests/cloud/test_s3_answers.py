@@ -1,4 +1,4 @@
-"""What S3 answers and moto does not: written out by the documentation, with botocore checking signatures."""
+"""Answers of S3 that moto does not send: written out by the documentation, with botocore checking signatures."""
 
 import io
 import re

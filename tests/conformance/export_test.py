@@ -145,7 +145,7 @@ def test_the_webdataset_package_reads_them(export, batches):
 
 
 def read_mds(folder):
-    """As the format is described in streaming/base/format/mds/reader.py."""
+    """Reads the format described in streaming/base/format/mds/reader.py."""
     types = {"float32": np.float32}
     for shard in json.loads((folder / "index.json").read_text())["shards"]:
         data = (folder / shard["raw_data"]["basename"]).read_bytes()

@@ -175,7 +175,7 @@ def label_text(value):
 
 
 def random_selection(rng, ds, dim):
-    """What is typed, the same for a view, the positions, and whether the dimension goes."""
+    """The selection as typed, its form in a view, the positions, and whether the dimension is dropped."""
     n = ds.sizes[dim]
     labels = ds[dim].values if dim in ds.coords and ds[dim].dims == (dim,) else None
     form = pick(rng, "#one", "#range", "#list", "one", "list", "range") if labels is not None else pick(rng, "#one", "#range", "#list")

@@ -389,7 +389,7 @@ def test_a_damaged_chunk_ends_the_copy_and_names_it(batchfs, tmp_path):
 
 
 def test_places_that_may_not_be_written(store):
-    """As a user who is not root, since root may write anywhere."""
+    """Runs as an ordinary user, since root may write anywhere."""
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
         place.chmod(0o755)

@@ -152,7 +152,7 @@ def in_a_view(batchfs, tmp_path, array, dim, written, expected):
 
 
 def wish(rng, dataset):
-    """As question()."""
+    """Like question()."""
     name = pick(rng, "v", "v", "w")
     array = dataset[name]
     ask = pick(rng, "step", "ranges", "field", "nearest", "nearest list")

@@ -138,7 +138,7 @@ class Command:
             return Outcome(process.returncode, out, err)
 
     def judge(self, expected, outcome):
-        """What is wrong with it; None if nothing."""
+        """The error in an outcome; None if there is none."""
         if outcome.wrong:
             return outcome.wrong
         lines = outcome.stderr.decode(errors="replace").splitlines()

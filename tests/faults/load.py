@@ -3,7 +3,7 @@
 
     BATCHFS=build/batchfs python3 tests/faults/load.py --seconds 10
 
-Of a kind, first all requests for chunks suffer, then three of ten at random, then none. Meanwhile eight readers open
+For each kind, first all requests for chunks suffer, then three of ten at random, then none. Meanwhile eight readers open
 random batches, go through epochs and read parts of arrays; each read must give the right bytes, or fail as the kind must,
 and soon. Then everything must be readable again, without mounting anew, and when nobody reads any more, nothing may
 be in flight, nobody wait, and no byte of the budget be in use. Prints a table and, as JSON, its sums; ends with 1 when
@@ -139,7 +139,7 @@ def in_order(mount, chance):
 
 
 def load(mount, kind, seconds, seed, seen):
-    """Readers, for so long; adds to what was seen. Gives how many reads succeeded."""
+    """Runs the readers for `seconds` and adds their results to `seen`. Returns how many reads succeeded."""
     until = time.monotonic() + seconds
     lock, before = threading.Lock(), seen.right
 
@@ -214,7 +214,7 @@ def check_some(names, origin, directory, options, seconds, seed):
 
 
 def run(names, seconds, at_once, seed, scratch):
-    """What was seen of each kind. Each server has a process: what it does must not hold up another's readers."""
+    """The results for each kind. Each server has a process: what it does must not hold up another's readers."""
     with concurrent.futures.ProcessPoolExecutor(at_once, multiprocessing.get_context("fork")) as pool:
         pool.submit(make_store, scratch).result()
         running = [pool.submit(check_some, names[i::at_once], scratch, scratch / f"mnt{i}", MODES[i % 2], seconds, seed)

@@ -75,7 +75,7 @@ class Mounts:
         self.supervisors = [parent_of(pid) for pid in self.pids]
 
     def differences(self, killed):
-        """Of what the mounts tell about themselves, once nobody reads any more."""
+        """Differences in the mounts' own counters, once nobody reads any more."""
         for directory, pid in zip(self.directories, self.pids):
             told = status(directory)
             log = (directory / ".batchfs/log").read_text()[-2000:]

@@ -303,7 +303,7 @@ class Reader(Names, Mappings):
             libc.readahead(fd, offset, self.length())
 
     def do_ask_descriptor(self):
-        """What else can be asked of an open file."""
+        """Further calls on an open file."""
         if (fd := self.descriptor()) is None:
             return
         one = self.open[fd]
@@ -372,7 +372,7 @@ class Reader(Names, Mappings):
         must_be(wrong, [], path)
 
     def do_control(self):
-        """What is told of the process, which is other each time."""
+        """Files about the process, whose contents change each time."""
         folder = os.path.join(self.directory(), ".batchfs")
         names = os.listdir(folder)
         name = self.chance.choice(sorted(set(names) - {"handoff.sock"}))

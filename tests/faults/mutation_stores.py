@@ -177,7 +177,7 @@ class Archive:
             file.truncate()
 
     def append(self, key, data):
-        """As tools do that update an archive: the new member comes behind, and a new directory."""
+        """Like tools that update an archive: appends the new member, and a new directory."""
         self.objects[key] = data
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the duplicate name
@@ -225,7 +225,7 @@ class WebHandler(cloud_servers.Handler):
 
 class WebServer(cloud_servers.Server):
     def handle_error(self, request, client_address):
-        """A client that was killed is no error."""
+        """A killed client is not an error."""
 
 
 class Web:

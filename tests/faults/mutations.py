@@ -81,7 +81,7 @@ class Mutator:
         return layout.values(number, self.version, chosen)
 
     def state(self, kind, key=None, values=CURRENT):
-        """As things are now, or with other values of an object."""
+        """The present state, or one with other values of an object."""
         keys = self.now if self.store.whole else [key]
         filled = {}
         for one in keys:
@@ -96,7 +96,7 @@ class Mutator:
         self.model.add_state(key, self.state(kind, key, values))
 
     def set(self, key, values):
-        """What is there from now on; None: nothing."""
+        """Sets an object's values; None: missing."""
         self.now[key] = values
         self.damaged.discard(key)
         self.announce(key, "absent" if values is None and not self.store.whole else "good")
@@ -160,7 +160,7 @@ class Mutator:
         return kind
 
     def announce_torn(self, layout, key, old, new):
-        """What a file holds between the writes that make it another."""
+        """The contents of a file between the writes that replace it."""
         if self.store.whole:
             return self.announce(key, "torn", None)
         half = len(new) // 2

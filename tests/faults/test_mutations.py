@@ -46,7 +46,7 @@ KEY = ("raw", 0)
 
 
 def model_of(*kinds):
-    """Of one object that had these states: its model, and the values of each state."""
+    """An object that had these states: its model, and the values of each state."""
     layout = mutation_model.LAYOUTS[0]
     values = [layout.values(0, version) * (kind != "absent") for version, kind in enumerate(kinds, 1)]
     known = mutation_model.Model()

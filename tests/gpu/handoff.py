@@ -173,7 +173,7 @@ def table(rows):
 
 @contextlib.contextmanager
 def multi_process_service():
-    """MPS for what is started meanwhile; False where it is not to be had."""
+    """MPS for processes started meanwhile; False if it is not available."""
     if shutil.which("nvidia-cuda-mps-control") is None:
         yield False
         return

@@ -1,4 +1,4 @@
-"""What readers of handoff.py do, in processes of their own: `handoff_roles.py --ROLE PLACE ARGUMENT...`."""
+"""Roles of the readers of handoff.py, each run in a separate process: `handoff_roles.py --ROLE PLACE ARGUMENT...`."""
 
 import json
 import sys

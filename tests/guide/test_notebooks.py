@@ -89,7 +89,7 @@ def test_what_a_place_is():
 
 
 def exported(script):
-    """What a module defines: functions, classes, constants."""
+    """Names that a module defines: functions, classes, constants."""
     found = set()
     for node in ast.parse(script.read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

@@ -19,7 +19,7 @@ def write_array(path, shape, dims, fill):
 
 
 def resident_bytes(directory):
-    """Of the process that serves a mount."""
+    """Resident memory of the process that serves a mount."""
     pid = json.loads((directory / ".batchfs/status.json").read_text())["pid"]
     with open(f"/proc/{pid}/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""What a mount tells of itself: metrics for Prometheus, the trace, top, the report, the log."""
+"""A mount's reports about itself: metrics for Prometheus, the trace, top, the report, the log."""
 
 import fcntl
 import html.parser

@@ -68,7 +68,7 @@ class Cgroup:
 
 
 class Peaks(threading.Thread):
-    """What a process takes at most, looked at all the time: its own memory, and that with all batches."""
+    """Peak memory of a process, sampled all the time: its own memory, and that with all batches."""
 
     def __init__(self, pid, cgroup):
         super().__init__()

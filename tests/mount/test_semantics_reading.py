@@ -1,4 +1,4 @@
-"""What batchfs-semantics(7) promises of opening, reading and mapping. Each test carries the tags of its sentences."""
+"""Promises of batchfs-semantics(7) about opening, reading and mapping. Each test carries the tags of its sentences."""
 
 import ctypes
 import errno

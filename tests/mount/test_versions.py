@@ -49,7 +49,7 @@ def batch(mount, number, epoch=0):
 
 
 def rows(mount, number, epoch=0):
-    """The rows of a batch, or the errno of opening it. Those of an epoch that was not read before are made anew."""
+    """The rows of a batch, or the errno of opening it. Batches of an epoch that was not read before are made for it."""
     try:
         return np.load(batch(mount, number, epoch)).reshape(2, 256)
     except OSError as error:
@@ -212,7 +212,7 @@ def test_parts_of_a_chunk_that_is_rewritten_in_place_are_of_one_version(compress
 
 @pytest.mark.says("store-metadata-checked")
 def test_metadata_that_was_written_over_makes_no_fill_values(mount_at, tmp_path):
-    """What is absent may be absent for another shape only."""
+    """A chunk that is absent now may be absent only for another shape."""
     array = create(tmp_path / "s.zarr", "unsharded")
     array[:8] = values(0)[:8]
     settle()

@@ -1,7 +1,7 @@
 """The container image, made from the Debian package, and the Kubernetes manifests that use it: run by podman, which knows
 pods. Its base is made of this machine's Debian archive, so that nothing is fetched from a registry of images.
 
-What podman 4 does not know the tests put in other words: jobs, daemon sets, stateful sets, sidecars that begin before the
+The tests rewrite parts that podman 4 does not support: jobs, daemon sets, stateful sets, sidecars that begin before the
 others, folders within a volume (subPath), probes.
 """
 

@@ -154,7 +154,8 @@ def test_pages_and_completions_are_where_others_look(installed, tmp_path):
 
 
 def test_it_works_with_every_python_that_it_names(wheel, tmp_path):
-    """Those that are installed here; with the whole wheel of `tools/package wheel`, named by BATCHFS_WHEEL, all of them."""
+    """The Pythons that are installed here; with the whole wheel of `tools/package wheel`, named by
+    BATCHFS_WHEEL, all of them."""
     tried = []
     with zipfile.ZipFile(wheel) as file:
         tags = re.findall(r"^Tag: (\S+?)-", next(file.read(n).decode() for n in file.namelist() if n.endswith("/WHEEL")), re.M)

@@ -1,4 +1,4 @@
-"""What batches hold, and what array libraries make of them."""
+"""The contents of batches, also as arrays of other libraries."""
 
 import gc
 import io

@@ -1,4 +1,4 @@
-"""What the machines of a cluster fetch: a server for each, which reads the chunks of its ranks from one origin that
+"""Fetches of the machines of a cluster: a server for each, which reads the chunks of its ranks from one origin that
 counts bytes."""
 
 import http.server

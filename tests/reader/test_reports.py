@@ -134,7 +134,7 @@ def test_notebooks_show_a_page_in_a_frame(store):
 
 
 class Reader(html.parser.HTMLParser):
-    """What a browser would see: elements, which must be closed in order, and text."""
+    """A page as a browser sees it: elements, which must be closed in order, and text."""
 
     ALLOWED = {"div", "strong", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p"}
 

@@ -77,7 +77,7 @@ class Case:
         return out
 
     def written(self):
-        """What the program writes."""
+        """The output of the C program."""
         return open_(self.by_c()).load()
 
 

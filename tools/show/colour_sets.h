@@ -35,7 +35,7 @@ struct ColourSet {
 using LabelsOf =
     std::function<std::vector<std::string>(const InspectedArray& array, const std::string& dim)>;
 
-/// At most kMaxColourSets, in the order of `arrays`. Of a pyramid one level. `arrays` outlive the
+/// At most kMaxColourSets, in the order of `arrays`; one level of a pyramid. `arrays` outlive the
 /// result.
 std::vector<ColourSet> colour_sets(const Hierarchy& hierarchy,
                                    const std::vector<InspectedArray>& arrays,

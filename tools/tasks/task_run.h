@@ -26,7 +26,7 @@ struct TaskRunOptions {
 /// Adds them, and --json.
 void add_task_run_options(CLI::App& app, TaskRunOptions& options);
 
-/// An option that only merging may go without, by its name.
+/// An option that is required except for merging, by its name.
 struct RequiredUnlessMerged {
   std::string name;
   const std::string& value;

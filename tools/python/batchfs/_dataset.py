@@ -228,7 +228,7 @@ class Dataset:
         All ranks are taken to have read as many batches as this one (as they have between two training steps), so
         the state is the same on every rank, and any rank's will do. A batch counts as read once it was given out.
 
-        Of a mixture, "start" says which samples of each view were read: a mixture of the same views, with other weights
+        For a mixture, "start" records which samples of each view were read: a mixture of the same views, with other weights
         or another batch, that has it as its "start" reads the others.
         """
         state: dict[str, Any] = {

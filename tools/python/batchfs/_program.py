@@ -86,7 +86,7 @@ def view_json(view: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for: mappings, paths, numpy's numbers, arrays and times."""
+    """Converts values without a JSON form: mappings, paths, numpy's numbers, arrays and times."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, os.PathLike):
@@ -121,7 +121,7 @@ def shown_store(store: str) -> str:
 
 
 def run_program(program: str, words: Iterable[str], *, stdin: str | None = None, doing: str) -> str:
-    """What the program writes. Raises what it failed with; `doing` is shown on a terminal when it takes long."""
+    """The program's output. Raises its error; `doing` is shown on a terminal when it takes long."""
     return run_program_bytes(program, words, stdin=stdin, doing=doing).decode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""What `normalize` of a view did to a tensor, and how to undo it."""
+"""The numbers by which `normalize` of a view scaled a tensor, and their inverse."""
 
 from __future__ import annotations
 

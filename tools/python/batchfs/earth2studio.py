@@ -344,7 +344,7 @@ def _flat(coords: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray, str | No
 
 
 def _positions(axis: Axis, labels: np.ndarray) -> np.ndarray:
-    """Of labels along an axis."""
+    """Positions of labels along an axis."""
     own = axis.labels
     assert own is not None
     if np.array_equal(own, labels):

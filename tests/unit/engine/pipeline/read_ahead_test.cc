@@ -91,7 +91,7 @@ TEST_F(ReadAheadTest, BatchesBeginWhileReadersWait) {
   EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 2; }));
 }
 
-// Some at a time. Those that were left until nobody waits begin with the next batches.
+// Some at a time. Batches that were left until nobody waits begin with the next batches.
 TEST_F(ReadAheadTest, BatchesThatWereExpectedEarlierBeginWhileReadersWait) {
   const auto view = parts_.data.view(R"({"window": {"time": 1}, "batch": 1})");
   const auto request = [&](std::int64_t batch) {

@@ -16,7 +16,7 @@ constexpr std::int64_t kAll = 1'000'000;
 
 bool none(const BatchRequest&) { return false; }
 
-/// A view over chunks of 96 bytes, and a cache that is told about them.
+/// A view over chunks of 96 bytes, and a cache that gets their uses.
 class LookAheadTest : public testing::Test {
  protected:
   explicit LookAheadTest(std::int64_t chunks = 10) : data_(chunks, 4, 6) {}

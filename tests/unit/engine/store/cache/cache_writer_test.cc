@@ -71,7 +71,7 @@ TEST_F(CacheWriterTest, ReadersAreServedAtOnceAndACopyIsKept) {
 
 TEST_F(CacheWriterTest, WhoWaitsForTheDiskIsServedWhenItIsThere) {
   CacheWriter writer(
-      files_, {.queue = 0, .wait_for_disk = true, .warn = {}});  // the queue is no limit then
+      files_, {.queue = 0, .wait_for_disk = true, .warn = {}});  // then the queue has no limit
   std::promise<std::optional<std::string>> promise;
   writer.write(CacheFiles::name_of("a"), {"v", 5}, bytes_of("bytes"), [&](ReadOutcome outcome) {
     EXPECT_EQ(text_of(outcome), "bytes");
