@@ -70,7 +70,7 @@ class OpenTable {
     std::uint32_t slot = SessionState::kNoSlot;
     std::uint32_t handles = 0;
     std::uint32_t inherited =
-        0;  // of them: earlier daemons gave them, so that their numbers are not known
+        0;  // of these, opened by earlier daemons, so that their numbers are unknown
     ContentDigest digest{};  // of the bytes served, if the session's state has it
     bool stale = false;      // made again with other contents
   };

@@ -1,6 +1,5 @@
 #pragma once
-// Finite state entropy tables (RFC 8878, 4.1): the distribution as it is stored, and the decoding
-// table.
+// Finite state entropy tables (RFC 8878, 4.1): the stored distribution, and the decoding table.
 //
 // Parallelism: the table is built in parallel. The distribution is a few dozen variable-length
 // numbers that one lane reads; a warp then places the symbols (32 steps of the spreading walk at a

@@ -24,7 +24,7 @@ inline constexpr int kStagedWords =
     512;  // a ring: the words of the previous, this and the next notes
 static_assert(kStagedWords > 3 * kNotedWords + 4);
 inline constexpr int kMirrored = 2;
-inline constexpr std::uint32_t kRle = 0xffu;  // in place of an accuracy: the table has one symbol
+inline constexpr std::uint32_t kRle = 0xffu;  // instead of an accuracy: the table has one symbol
 
 /// The chain's record of one sequence.
 struct alignas(8) SequenceNote {

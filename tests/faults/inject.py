@@ -39,8 +39,8 @@ PROGRAM = os.environ.get("BATCHFS", str(HERE.parents[1] / "build" / "batchfs"))
 LIMIT = 60  # seconds after which a run counts as hung
 DEFAULT_KINDS = "open read mmap fork thread write sync descriptor truncate malloc"
 
-# In the order of inject.c: the errno of the failure, and whether "from then on" is tried too. Without any
-# memory there is no way to report it.
+# In the order of inject.c: the errno of the failure, and whether "from then on" is tried, too. A
+# permanent lack of memory cannot be reported.
 KINDS = {
     "malloc": (errno.ENOMEM, False),
     "open": (errno.EMFILE, True),

@@ -13,7 +13,7 @@ namespace batchfs {
 struct StandardInput {
   std::string text;
   std::filesystem::path folder;  // of the process that read it
-  std::string start;             // JSON: "start" of mixtures, in place of their own; empty: none
+  std::string start;             // JSON: "start" of mixtures, instead of their own; empty: none
   std::string where = "standard input";  // for messages
 };
 

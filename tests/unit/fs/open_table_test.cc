@@ -13,7 +13,7 @@
 namespace batchfs {
 namespace open_table_test {
 
-/// A file with so many bytes in memory, or none.
+/// A file with this number of bytes in memory, or none.
 class FakeFile final : public OpenFile {
  public:
   explicit FakeFile(std::uint64_t size = 0, bool in_memory = true, int contents = 0)

@@ -96,7 +96,7 @@ class Connected : public testing::Test {
     ADD_FAILURE() << "nobody asked for " << batch;
     return [](auto&&...) {};
   }
-  /// A batch in so many pieces of memory, all the same file.
+  /// A batch in `memories` pieces of memory, all the same file.
   std::shared_ptr<DeliveredBatch> delivered(std::size_t memories = 1) {
     auto made = std::make_shared<DeliveredBatch>();
     for (std::size_t i = 0; i < memories; ++i)

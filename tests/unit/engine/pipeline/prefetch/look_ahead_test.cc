@@ -23,7 +23,7 @@ class LookAheadTest : public testing::Test {
 
   std::shared_ptr<const View> view(const std::string& json) const { return data_.view(json); }
 
-  /// The requests for batches [first, end), which lie behind a reader at batch 0.
+  /// The requests for batches [first, end), which come after a reader at batch 0.
   std::vector<Prefetcher::Ahead> ahead(const std::shared_ptr<const View>& view, std::int64_t first,
                                        std::int64_t end) const {
     std::vector<Prefetcher::Ahead> all;
