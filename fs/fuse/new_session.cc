@@ -17,8 +17,8 @@ namespace batchfs {
 
 namespace {
 
-/// The limit behind an error text of libfuse, or of its helper, with advice; nullopt if the text
-/// has another cause.
+/// Describes the limit, with advice, that an error text of libfuse or of its helper reports; nullopt
+/// if the text reports none.
 std::optional<std::string> limit_in(const std::string& text) {
   for (const int error : {EMFILE, ENFILE})
     if (text.find(std::strerror(error)) != std::string::npos) return describe_system_error(error);

@@ -343,7 +343,7 @@ void Connection::pump() {
     ++stream_.next;
     stream_.wanted = false;
     if (full) {
-      // It waits because the batches of its process leave no room.
+      // The reader waits, but the batches that its own process holds leave no room.
       asked.done = true;
       asked.error = std::make_exception_ptr(no_room());
       stream_.asked.push_back(++last_token_);

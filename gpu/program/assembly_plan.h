@@ -96,8 +96,8 @@ void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
              const BatchPlan& batch, const ChunkUse& use, const DecodedPlace* chunk,
              std::span<const std::uint64_t> tensors);
 
-/// Puts the repeated dimensions of a part before its own, with a source stride for one element. The
-/// kernel writes in the order of the result: the fastest dimension is the last.
+/// Adds the repeated dimensions of a part, whose source stride is 0, to its own. Orders all of them
+/// as the kernel writes the result: the fastest dimension is the last.
 void add_repeats(const Repeat& repeat, Dims& shape, GatherPlan::Place& source,
                  GatherPlan::Place& target, Dims& entries);
 
