@@ -280,7 +280,7 @@ def reads_of(state, rank, world, total):
 
 
 def mistakes(ranks, order, resume):
-    """What was not as it must be."""
+    """Deviations from the expected batches."""
     found, world, total = [], len(ranks), len(order(0))
 
     def compare(who, read, right, start, rank, world):

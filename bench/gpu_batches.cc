@@ -7,11 +7,10 @@
 //                                                      default
 //
 // The stores are made in FOLDER, once. `delivered` counts the bytes of the batches, `chunks` those
-// of the chunks that were read for them, decoded (in order, x and y share all steps but one, so
-// that it is about half), `stored` their compressed bytes, `cores` the processor time. Device
-// memory for decoded chunks is less than the data, so that every pass reads all of it again. A few
-// batches are compared with the engine's first. `by` engine: put together by the engine on the CPU,
-// and copied.
+// of the chunks that were read for them, decoded (in order, x and y share all steps but one, so it
+// is about half), `stored` their compressed bytes, `cores` the processor time. Device memory for
+// decoded chunks is smaller than the data, so every pass reads all of it again. A few batches are
+// compared with the engine's first. `by` engine: assembled by the engine on the CPU, and copied.
 
 #include <sys/resource.h>
 

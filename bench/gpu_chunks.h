@@ -1,5 +1,5 @@
 #pragma once
-// What the decoders of bench/gpu_decode decode, and what a decoder is to it.
+// The input of the decoders of bench/gpu_decode, and the interface that a decoder implements.
 
 #include <cstddef>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace batchfs::bench {
 /// Chunks of one kind, encoded, and the fields that they hold.
 struct Chunks {
   Coding coding;
-  std::size_t decoded_size;  // of each
+  std::size_t decoded_size;  // of each chunk
   std::vector<std::vector<float>> fields;
   std::vector<std::vector<std::byte>> encoded;
 
@@ -38,15 +38,16 @@ struct Chunks {
   }
 };
 
-/// One batch in flight, of a decoder. Those of one decoder overlap.
+/// One batch in flight in a decoder. Flights of one decoder overlap.
 class Flight {
  public:
   virtual ~Flight() = default;
   /// Begins to bring the chunks [first, first + count) to the device, decoded. Returns at once.
   virtual void start(std::size_t first, std::size_t count) = 0;
-  /// Waits for them. Bytes that were decoded: less than all where the decoder refused some.
+  /// Waits for them. Returns the number of decoded bytes: less than all if the decoder refused
+  /// some.
   virtual std::size_t finish() = 0;
-  /// Milliseconds that the kernels took on the device, when it was alone there; 0: there are none.
+  /// Milliseconds that the kernels took on the device while nothing else ran there; 0: no kernels.
   virtual double kernel_milliseconds() const { return 0; }
   /// Streams of the last batch that the decoder refused.
   virtual std::size_t refused() const { return 0; }
@@ -54,7 +55,7 @@ class Flight {
   virtual void read(std::size_t offset, std::span<std::byte> to) const = 0;
 };
 
-/// Makes flights of up to so many chunks.
+/// Makes flights of up to `chunks` chunks.
 using Decoder = std::function<std::unique_ptr<Flight>(std::size_t chunks)>;
 
 }  // namespace batchfs::bench

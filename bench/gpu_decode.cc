@@ -113,14 +113,14 @@ Decoder our_decoder(const Chunks& chunks) {
 
 constexpr double kMiB = 1 << 20;
 
-/// How many chunks are so many bytes, decoded.
+/// The number of chunks that decode to about `bytes` bytes.
 std::size_t chunks_in(const Chunks& chunks, double bytes) {
   return std::clamp<std::size_t>(
       static_cast<std::size_t>(bytes / static_cast<double>(chunks.decoded_size) + 0.5), 1,
       chunks.count());
 }
 
-/// GB/s of a steady flow with `parts` flights of so many bytes of output.
+/// GB/s of a steady flow with `parts` flights of `bytes` bytes of output each.
 double flow(const Chunks& chunks, const Decoder& decoder, double bytes, std::size_t parts) {
   const std::size_t each = chunks_in(chunks, bytes);
   std::vector<std::unique_ptr<Flight>> flights;
@@ -163,7 +163,7 @@ double resident(const Chunks& chunks, const Decoder& decoder, double in_flight) 
   return best;
 }
 
-/// What became of all chunks: "right", how many streams were refused, or "WRONG".
+/// Outcome of all chunks: "right", how many streams were refused, or "WRONG".
 std::string compared(const Chunks& chunks, const Decoder& decoder) {
   const std::unique_ptr<Flight> flight = decoder(chunks.count());
   flight->start(0, chunks.count());
@@ -199,7 +199,7 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// What is measured of a contender, for 64 and 256 MiB.
+/// Measured rates of a contender, for 64 and 256 MiB.
 struct Rates {
   std::vector<double> resident[2], quarters[2], eighths[2], four[2];
 

@@ -1,6 +1,6 @@
 #pragma once
-// Fields like those that weather stores hold, and their chunks, encoded: what the GPU benchmark and
-// the GPU tests decode.
+// Fields like those of weather stores, and their encoded chunks, for the GPU benchmark and the GPU
+// tests.
 
 #include <cmath>
 #include <cstddef>

@@ -121,7 +121,7 @@ def consume(pipe, tensors, seconds, limit):
     torch.cuda.synchronize()
     passed = time.perf_counter() - begin
     pipe.send("read")
-    pipe.recv()  # nobody measures any more
+    pipe.recv()  # the measurement has ended
     return count, passed
 
 
@@ -135,7 +135,7 @@ def forget(store):
 
 
 def together(target, arguments_of, world, daemon=None):
-    """What the readers tell, started at once, and measured at once after the first batch of each; and the processor
+    """Reports of the readers, started together and measured together after the first batch of each; and the processor
     seconds of the daemon meanwhile."""
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []

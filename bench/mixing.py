@@ -52,7 +52,7 @@ def of_huge(arguments, batches):
 
 
 def quotas(path, view):
-    """Are the quotas of each 1,024 positions the same? Of the first 32 of them."""
+    """Are the quotas of each 1,024 positions equal? Checks the first 32 of them."""
     found = set()
     with Mount({}, path, [view]) as place:
         names = []

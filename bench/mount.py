@@ -103,7 +103,7 @@ def timed_stats(folder, names):
 def listing(arguments):
     entries = max(2000, int(ENTRIES * arguments.scale))
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as shared:
-        # No chunk is there: nothing is read but names and sizes. A batch is a .npy and a .json.
+        # No chunk exists: only names and sizes are read. A batch is a .npy and a .json.
         array = pathlib.Path(folder) / "long.zarr" / "t2m"
         array.mkdir(parents=True)
         (array.parent / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')

@@ -94,7 +94,7 @@ def measure(contender, store):
         next(steps)
         opened = time.perf_counter()
         values = next(steps)
-        checksum = [float(one.sum()) for one in values]  # every value is there
+        checksum = [float(one.sum()) for one in values]  # all values are present
         return steps, values, checksum, opened - began, time.perf_counter() - opened
 
     steps, values, _, times["open"], times["batch"] = once()

@@ -82,7 +82,7 @@ def rank_of(kind, store, out, rank, ranks, options, ready, begin, results):
 
 
 def peak_megabytes():
-    """Of this program: getrusage() also has what its parent had when it was started."""
+    """Peak memory of this program: getrusage() includes that of its parent at the start."""
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 

@@ -45,7 +45,7 @@ def measured(data, device, wait, count):
 
 
 def warm(data, device, groups):
-    """As measured(), of batches that are taken one after the other."""
+    """Like measured(), for batches that are taken one after the other."""
     taken, batches = [], iter(data)
     for _ in range(groups):
         time.sleep(0.3)

@@ -185,7 +185,7 @@ def measured_rows(folder, gigabytes, memory, rounds, kills, codecs=tuple(CODECS)
 
 
 def run(arguments):
-    """Of bench/run."""
+    """The workload of bench/run."""
     gigabytes = 10 * arguments.scale
     arguments.data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=arguments.data) as name:

@@ -1,7 +1,7 @@
 """w1: patches of a small global grid, as the Earthmover demonstration trains from (WeatherBench 2, 128 x 64).
 
 Windows of 48 x 48 and three steps that overlap, 15 channels stacked, batches of 4, shuffled: a batch of
-1.66 MB touches about 70 MB of decoded chunks. What counts is who decodes a chunk how often.
+1.66 MB touches about 70 MB of decoded chunks. The result depends on how often each contender decodes a chunk.
 """
 
 from harness import data
@@ -44,7 +44,8 @@ def contenders(store, spec, steps, zarr_format, orders, batches, step):
     decoded = steps * (len(SURFACE) + LEVELS) * 128 * 64 * 4
     cache = int(decoded * CACHE_SHARE)
     per_epoch, all_batches = batches, batches * EPOCHS
-    share = 3 if store.startswith("http") else 1  # what takes minutes for a few batches gets fewer
+    # stores that take minutes for a few batches get fewer
+    share = 3 if store.startswith("http") else 1
     slow = lambda count: {"step": step, "limit": min(count // share, all_batches)}
     ours = lambda order, memory: {"store": store, "view": view(order), "count": per_epoch, "epochs": EPOCHS,
                                   "options": ["--memory", str(memory)] if memory else []}

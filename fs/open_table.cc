@@ -9,7 +9,7 @@ namespace batchfs {
 
 namespace {
 
-/// A handle's number: which daemon of the session gave it, and a count.
+/// A handle's number: the number of the session's daemon that created it, and a count.
 constexpr int kDaemonShift = 40;
 
 ContentDigest digest_of(const MemoryFile& memory) {

@@ -1,16 +1,17 @@
 #pragma once
-// The files that programs have open, as the kernel knows them: numbers of handles, and of backing
+// The files that programs have open, as the kernel knows them: numbers of handles and of backing
 // files.
 //
-// Handles of one file share what serves it: the kernel refuses (EIO) a second backing file for an
+// Handles of one file share one OpenFile: the kernel refuses (EIO) a second backing file for an
 // inode that is open in passthrough mode, and any other mode. That holds after the daemon's death,
-// too, so the session's state says which backing files there are. A handle's number says which
-// daemon of the session gave it. One that an earlier daemon gave is not known here; when it is
-// read, its file is opened again and kept under that number.
+// too, so the session's state records which backing files exist. A handle's number encodes the
+// daemon of the session that created it. Handles of an earlier daemon are not in the table; on its
+// first read, such a handle's file is opened again and kept under that number.
 //
-// Programs see one version of an open file, also across daemons. What lies in memory and is not in
+// Programs see one version of an open file, also across daemons. A file in memory that is not in
 // passthrough mode has a digest in the session's state. A daemon that made such a file again with
-// other contents refuses to serve it (stale), and so it does when there was no room for the digest.
+// other contents refuses to serve it (stale), and also refuses when there was no room for the
+// digest.
 
 #include <cstdint>
 #include <functional>
@@ -33,8 +34,8 @@ class OpenTable {
     std::function<void(std::int32_t id)> close_backing;
     std::function<std::string(Ino ino)> path;
   };
-  /// `state` may be null: then there were no daemons before this one. The files that they left open
-  /// are known here.
+  /// `state` may be null if no daemon came before this one. The table knows the files that earlier
+  /// daemons left open.
   OpenTable(SessionState* state, Kernel kernel, Log& log);
 
   struct Opening {
@@ -42,25 +43,24 @@ class OpenTable {
     std::int32_t backing_id = 0;     // 0: the kernel does not read it itself
     std::shared_ptr<OpenFile> file;  // null: opened by an earlier daemon, and read by the kernel
   };
-  /// Another handle on a file that is open; nothing when it is not, or must be made first. Throws
-  /// stale, see check().
+  /// Returns another handle on a file that is open; nullopt if it is not open, or must be made
+  /// first. Throws stale, see check().
   std::optional<Opening> open_again(Ino ino);
-  /// A handle on a file; if it was opened meanwhile, on what was opened then. With `passthrough`,
-  /// the kernel reads it itself if it can. Throws stale when an earlier daemon served other
-  /// contents through handles that are still open.
+  /// Returns a handle on a file; if it was opened meanwhile, on the file opened then. With
+  /// `passthrough`, the kernel reads it itself if it can. Throws stale if an earlier daemon served
+  /// other contents through handles that are still open.
   Opening open(Ino ino, std::shared_ptr<OpenFile> file, bool passthrough);
 
-  /// What serves a handle. Null when an earlier daemon gave it.
+  /// The file of a handle. Null for a handle of an earlier daemon.
   std::shared_ptr<OpenFile> find(std::uint64_t handle) const;
-  /// Throws stale when the file is known to have other contents than through handles of earlier
-  /// daemons.
+  /// Throws stale if the file is known to differ from the contents that handles of earlier daemons
+  /// saw.
   void check(Ino ino) const;
-  /// What serves an earlier daemon's handle from now on. Throws stale when it is not known to have
-  /// the contents that the earlier daemon served.
+  /// Binds an earlier daemon's handle to a file. Throws stale unless the contents are known to
+  /// equal those that the earlier daemon served.
   void adopt(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file);
 
-  /// The kernel will not name this handle again. One of which nothing is known is an earlier
-  /// daemon's.
+  /// The kernel will not use this handle again. An unknown handle is an earlier daemon's.
   void release(std::uint64_t handle, Ino ino);
 
  private:
@@ -70,7 +70,7 @@ class OpenTable {
     std::uint32_t slot = SessionState::kNoSlot;
     std::uint32_t handles = 0;
     std::uint32_t inherited =
-        0;  // of them: earlier daemons gave them, so that their numbers are not known
+        0;  // of these, opened by earlier daemons, so that their numbers are unknown
     ContentDigest digest{};  // of the bytes served, if the session's state has it
     bool stale = false;      // made again with other contents
   };
@@ -90,7 +90,7 @@ class OpenTable {
   mutable std::mutex files_mutex_;  // guards files_
   std::unordered_map<Ino, File> files_;
 
-  mutable std::mutex handles_mutex_;  // guards what follows; the inner one
+  mutable std::mutex handles_mutex_;  // guards the members below; the inner one
   std::unordered_map<std::uint64_t, std::shared_ptr<OpenFile>> handles_;
   std::uint64_t last_handle_ = 0;
 };

@@ -4,7 +4,7 @@
 //
 //   const RequestToken token =
 //       opens.begin([request](const OpenTable::Opening* opening, int error) { ... });
-//   (from here on interrupt(token) may come)
+//   (from now on interrupt(token) may come)
 //   opens.start(token, ino, passthrough);
 
 #include <functional>

@@ -6,7 +6,7 @@
 // request; it counts from when the request is started.
 //
 //   const Token token = requests.begin(answer);
-//   (from here on interrupt(token) may come)
+//   (from now on interrupt(token) may come)
 //   requests.start(token, cancel);
 //   if (const auto answer = requests.take(token)) answer(...);
 
@@ -31,8 +31,8 @@ class PendingRequests {
     return last_;
   }
 
-  /// From here on a signal calls `cancel`; at once if it has come already, and then this is false.
-  /// Does nothing for a request that was answered.
+  /// From now on a signal calls `cancel`; if a signal has come already, calls it at once and
+  /// returns false. Does nothing for an answered request.
   bool start(RequestToken token, std::function<void()> cancel) {
     {
       const std::lock_guard lock(mutex_);
@@ -76,7 +76,7 @@ class PendingRequests {
     std::function<void()> cancel;  // once it is started
     bool interrupted = false;
   };
-  std::mutex mutex_;  // guards what follows; never held while calling out
+  std::mutex mutex_;  // guards the members below; never held while calling out
   std::unordered_map<RequestToken, Request> requests_;
   RequestToken last_ = 0;
 };

@@ -1,12 +1,12 @@
 #pragma once
 // Reads of open files, from the kernel's request to its answer.
 //
-// A read is answered by the file with its bytes, or by a signal for the process that waits. A read
-// through a handle that an earlier daemon of the session gave waits until its file is open again.
+// A read is answered by the file with its bytes, or by a signal for the waiting process. A read
+// through a handle of an earlier daemon waits until its file is open again.
 //
 //   const RequestToken token =
 //       reads.begin([request](std::span<const OpenFile::Bytes> bytes, int error) { ... });
-//   (from here on interrupt(token) may come)
+//   (from now on interrupt(token) may come)
 //   reads.start(token, handle, ino, offset, size);
 
 #include <cstdint>

@@ -45,7 +45,7 @@ struct SessionState::Layout {
   std::uint64_t id;  // 0: not given yet
   std::uint64_t flags;
   std::int64_t mount_time;
-  /// How often the store was read, in this session; 0: there is no identity yet. The identity is
+  /// How often the store was read in this session; 0: no identity yet. The identity is
   /// identities[readings % 2]: the other one is written before the number changes.
   std::atomic<std::uint32_t> readings;
   std::uint32_t init_size;
@@ -84,7 +84,7 @@ void SessionState::prepare(int fd) {
   if (file.st_size != 0 && (file.st_size != Layout::file_bytes() ||
                             ::pread(fd, &magic, sizeof magic, 0) != sizeof magic || magic != 0))
     return;
-  // The magic number is last: until then it is empty for the next one.
+  // The magic number is written last: until then, the next process sees an empty file.
   if (::ftruncate(fd, Layout::file_bytes()) != 0) throw no_memory(errno);
   const auto used = static_cast<off_t>(Layout::versions_offset());
   if (const int cause = ::posix_fallocate(fd, 0, used); cause != 0) throw no_memory(cause);
@@ -173,7 +173,7 @@ SessionState::Reading SessionState::reading() const {
     const Layout::Identity& now = layout_->identities[number % 2];
     Reading result{number, std::string(now.text, std::min<std::size_t>(now.size, kMaxIdentity)),
                    static_cast<std::time_t>(now.time), now.version_slot % VersionSlots::kCount};
-    // Another daemon, which is to be replaced, may have read the store twice meanwhile.
+    // Another daemon, about to be replaced, may have read the store twice meanwhile.
     if (layout_->readings == number) return result;
   }
 }
@@ -184,7 +184,8 @@ SessionState::KnownReading SessionState::known_reading() const {
     KnownReading known{reading(), nullptr};
     if (known.number == 0) return known;
     known.versions = slots.open(known.version_slot);
-    // Nobody takes the newest reading's slot: else another process has begun a newer one.
+    // The newest reading's slot cannot be taken: otherwise another process has begun a newer
+    // reading.
     if (layout_->readings != known.number) continue;
     if (known.versions != nullptr) return known;
     throw Error(ErrorCode::corrupt,

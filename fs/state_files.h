@@ -22,7 +22,7 @@ class StateFiles {
   };
   virtual std::optional<Found> lookup(FileNumber parent, std::string_view name) const = 0;
   virtual std::optional<Found> attributes(FileNumber number) const = 0;
-  /// As attributes() says, without the size.
+  /// Same as attributes(), without the size.
   virtual bool is_directory(FileNumber number) const = 0;
 
   /// Like Tree::list, with whether each entry is a directory.
@@ -32,14 +32,14 @@ class StateFiles {
   virtual std::optional<FileNumber> parent(FileNumber number) const = 0;
   /// The path below the root; "" for the root and for no file.
   virtual std::string path(FileNumber number) const = 0;
-  /// Where a symbolic link leads; nullopt when this is none.
+  /// The target of a symbolic link; nullopt for any other file.
   virtual std::optional<std::string> link_target(FileNumber number) const = 0;
 
-  /// As Files::open().
+  /// Same contract as Files::open().
   virtual WaiterId open(FileNumber number, Files::OpenDone done) = 0;
   virtual void cancel(WaiterId waiter) = 0;
 
-  /// As those of Files.
+  /// Same contracts as in Files.
   virtual const MemoryFiles& memory_files() const = 0;
   virtual void set_passthrough(bool on) = 0;
   virtual std::uint64_t total_bytes() const = 0;

@@ -36,7 +36,7 @@ std::optional<std::int64_t> parse_numbered(std::string_view text, std::size_t wi
 
 std::string epoch_name(std::int64_t epoch) { return fmt::format("epoch-{:04}", epoch); }
 
-/// Of a slot directly below the epoch directory.
+/// The file name of a slot directly below the epoch directory.
 std::string batch_name(std::int64_t batch, const BatchSlot& slot) {
   return fmt::format("batch-{:06}{}", batch, slot.name);
 }
@@ -87,8 +87,8 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
     }
     return at;
   };
-  // Below an array there can be nothing else, whatever consolidated metadata says: its names are
-  // ours.
+  // An array has no other children, whatever consolidated metadata says: batchfs uses the names
+  // below it.
   std::set<std::string> array_paths;
   for (const TreeArray& array : arrays_) array_paths.insert(array.path);
   auto is_below_array = [&](std::string path) {
@@ -149,7 +149,7 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
               view.name(), s.batches));
     spans_.push_back(s);
   }
-  // Last: whether it is there changes no other number.
+  // Last: its presence must not change other numbers.
   constexpr auto kHandoff = static_cast<std::uint32_t>(ControlFile::handoff);
   if (handoff) add(control_at, std::string(kControlNames[kHandoff]), {control, kHandoff});
   for (Fixed& fixed : fixed_)

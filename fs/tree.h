@@ -1,9 +1,9 @@
 #pragma once
-// Paths and numbers of the files of one reading of the store, without a table of paths: a number
-// says what it stands for by arithmetic alone, so a daemon that restarts on the same store gives
-// every file its old number.
+// Paths and numbers of the files of one reading of the store, without a table of paths. A number
+// encodes its file by arithmetic alone, so a daemon that restarts on the same store gives every
+// file its old number.
 //
-// The 127 bits (0 is no file):
+// The 127 bits (0 does not denote a file):
 //
 //   1 ...              fixed nodes: everything whose number of entries the metadata fixes; first
 //                      the root and the control files, up to kMaxCommonIno
@@ -32,7 +32,7 @@ inline constexpr std::int64_t kMaxWorld = 65536;
 /// Epochs up to this number can be opened.
 inline constexpr std::int64_t kMaxEpochs = 1'000'000'000;
 
-/// What a file's number stands for.
+/// The file or directory that a number stands for.
 struct Node {
   enum class Kind : std::uint8_t {
     directory,  // fixed
@@ -73,9 +73,9 @@ struct TreeArray {
 /// Immutable, thread-safe.
 class Tree {
  public:
-  /// Throws not_supported for a view with more batches than there are numbers for: some 10^16 for
-  /// all views together, each with kMaxEpochs epochs. `handoff`: there is a handoff.sock.
-  /// `snapshot`: as for BatchTree.
+  /// Throws not_supported if a view has more batches than there are numbers: some 10^16 for all
+  /// views together, each with kMaxEpochs epochs. `handoff`: handoff.sock exists. `snapshot`: as
+  /// for BatchTree.
   Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
        std::vector<std::shared_ptr<const View>> views, bool handoff = false,
        const Json& snapshot = nullptr);
@@ -95,8 +95,8 @@ class Tree {
   std::string path(FileNumber number) const;
 
   /// Calls `visit(name, number, next)` for the entries of a directory from position `offset` on (0
-  /// is the first; "." and ".." are not among them) until it returns false; `next` is the position
-  /// behind the entry. Nothing is kept between calls.
+  /// is the first; "." and ".." are not included) until it returns false; `next` is the position
+  /// after the entry. Keeps no state between calls.
   using Visit = std::function<bool(const std::string& name, FileNumber number, std::uint64_t next)>;
   void list(FileNumber directory, std::uint64_t offset, const Visit& visit) const;
 
@@ -112,7 +112,7 @@ class Tree {
     bool listed = true;
     std::vector<FileNumber> children;
   };
-  /// Sizes of a view's part of the number space.
+  /// Layout of a view's part of the number space.
   struct Span {
     FileNumber first = 0;       // of the epochs
     FileNumber rank_first = 0;  // of the rank directories

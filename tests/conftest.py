@@ -1,4 +1,4 @@
-"""What the tests of the program share: the program, and small stores made by zarr-python and xarray."""
+"""Common parts of the program's tests: the program, and small stores made by zarr-python and xarray."""
 
 import http.server
 import os
@@ -13,7 +13,7 @@ import xarray as xr
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for the modules beside this file; importlib mode does not
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Five connections at a time are the default: what opens more waits a second for each.
+# The default is five connections at a time: each further one waits a second.
 http.server.ThreadingHTTPServer.request_queue_size = 128
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items):
 
 
 def fail_by_reports():
-    """What is wrong, once."""
+    """The sanitizers' reports, each once."""
     texts = []
     for path in sorted(pathlib.Path(REPORTS).glob("*.[0-9]*")):
         texts.append(f"{path}\n{path.read_text(errors='replace')[:6000]}")
@@ -76,7 +76,7 @@ def running():
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_reported_at_the_end():
-    """What daemons report while they end. (Leaks only those in the foreground, see faults/test_leaks.py.)"""
+    """Reports of daemons while they end. (Leaks only those in the foreground, see faults/test_leaks.py.)"""
     yield
     if REPORTS:
         until = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""What a command takes: time of the processor and memory."""
+"""Cost of a command: processor time and memory."""
 
 import subprocess
 import tempfile

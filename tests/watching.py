@@ -6,7 +6,7 @@ import time
 
 
 def eventually(condition, seconds=20):
-    """What `condition` gives as soon as it is true of it; false after so many seconds."""
+    """The value of condition() as soon as it is true; False after so many seconds."""
     end = time.monotonic() + seconds
     while not (result := condition()):
         if time.monotonic() > end:

@@ -76,7 +76,7 @@ constexpr Command kCommands[] = {
 int complain(const std::string& what, const std::string& code, const std::string& why,
              int exit_code) {
   const std::string line = failure_line(what, code, why);
-  // Nothing is left to be done when stderr itself is gone.
+  // Ignores a failed write: stderr itself is gone.
   [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, line.data(), line.size());
   return exit_code;
 }
@@ -85,8 +85,7 @@ int complain_about_usage(const std::string& what, const std::string& why, const 
   return complain(what, kUsageCode, why + " (see " + help + ")", kWrongUsage);
 }
 
-/// What is wrong with the first argument; empty when it is a command or an option of batchfs
-/// itself.
+/// The problem with the first argument; empty when it is a command or an option of batchfs itself.
 std::string command_problem(int argc, char** argv) {
   if (argc < 2) return "it needs a command";
   std::vector<std::string> known = {"--help", "-h", "--version"};
@@ -106,7 +105,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-/// What is wrong with what was typed, in our words where CLI11's do not help.
+/// The problem with the command line, in our words where CLI11's do not help.
 std::string usage_problem(const CLI::ParseError& error, const CLI::App& app) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::vector<std::string> extras = app.remaining(true);
@@ -162,9 +161,8 @@ int run(const Command& command, const CommandAction& chosen) {
   }
 }
 
-/// Whoever lists processes sees the arguments: what may be secret in a URL, a password or a
-/// signature after
-/// '?', is overwritten once it has been read.
+/// Process listings show the arguments. Overwrites, once they have been read, parts of a URL that
+/// may be secret: a password, or a signature after '?'.
 void hide_secrets(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string text = argv[i];
@@ -202,7 +200,7 @@ int main_of(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help and --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    // The command is known by now: the first argument names it.
+    // The command is known now: the first argument names it.
     const CLI::App* chosen_app = app.get_subcommands().empty() ? &app : app.get_subcommands()[0];
     const std::string name = chosen_app == &app ? "batchfs" : "batchfs " + chosen_app->get_name();
     return complain_about_usage(chosen_app->get_name(), usage_problem(error, *chosen_app),
@@ -212,7 +210,7 @@ int main_of(int argc, char** argv) {
   return run(*command, chosen);
 }
 
-/// As mount.batchfs, whose exit codes are mount(8)'s.
+/// Runs as mount.batchfs, with the exit codes of mount(8).
 int main_of_mount_helper(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   hide_secrets(argc, argv);
@@ -236,10 +234,11 @@ int main_of_mount_helper(int argc, char** argv) {
 
 namespace {
 
-/// What is freed returns to the system rather than to caches of the allocator, which --memory does
-/// not count. Few arenas serve all threads: large buffers are not malloc's (buffer.h). Blocks of up
-/// to kMapped stay in the arenas: c-blosc allocates scratch memory of about 1 MB for each chunk, and
-/// a mapping with its page faults each time would cost a tenth of the decoding.
+/// Returns freed memory to the system instead of keeping it in the allocator's caches, which
+/// --memory does not count. A few arenas serve all threads: large buffers do not come from malloc
+/// (buffer.h). Blocks of up to kMapped stay in the arenas: c-blosc allocates scratch memory of
+/// about 1 MB for each chunk, and a mapping with its page faults each time would cost a tenth of
+/// the decoding.
 void bound_heap() {
   constexpr int kMaxArenas = 4, kMapped = 4 << 20, kKeptFree = 4 << 20;
   ::mallopt(M_ARENA_MAX, kMaxArenas);

@@ -2,7 +2,7 @@
 
 A contender is a generator function `contender(report, **arguments)` that yields `(tag, arrays)`: a batch, or
 a piece of an array that is read as a whole. Its module's imports come before the clock starts; opening the
-store comes after. What it yields is valid until the next one is asked for.
+store comes after. A yielded value is valid until the next one is requested.
 """
 
 import importlib

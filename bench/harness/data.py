@@ -38,7 +38,8 @@ class Fields:
         self.phase = random.uniform(0, 6, WAVES)[:, None].astype("f4")
         self.speed = random.uniform(-0.2, 0.2, WAVES)[:, None].astype("f4")
         self.gradient = (20 * np.sin(latitude)).astype("f4")
-        # One field of noise, shifted by each step: drawing it anew would cost more than all the rest.
+        # One field of noise, shifted by each step: drawing new noise would cost more than all the
+        # rest.
         self.white = random.standard_normal(rows * columns).astype("f4") * np.float32(noise * 20)
 
     def __call__(self, step):

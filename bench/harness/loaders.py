@@ -1,4 +1,4 @@
-"""What the three loader workloads share: the order of samples, the expected bytes, the table."""
+"""Common parts of the three loader workloads: the order of samples, the expected bytes, the table."""
 
 import json
 import statistics

@@ -28,7 +28,7 @@ class Result:
     cpu: float        # seconds of all its processes, without the imports
     read: int         # bytes that its processes read from files
     memory: int       # bytes, peak; memory that processes share counts once
-    report: dict      # what the contender itself says
+    report: dict      # the contender's own report
     sums: dict | None
 
     @property

@@ -17,7 +17,7 @@ class Contender:
 
 
 def chosen(contenders, names):
-    """Those asked for with --peers."""
+    """The contenders selected by --peers."""
     found = [contender for contender in contenders if names is None or contender.name in names]
     if not found:
         sys.exit(f"--peers: none of {', '.join(names)} takes part here; there are "

@@ -1,5 +1,5 @@
 #pragma once
-// What a client of HTTP/1.1 asks for, as text: RFC 9112 (requests), RFC 9110 section 14 (ranges).
+// Parses the text of an HTTP/1.1 request: RFC 9112 (requests), RFC 9110 section 14 (ranges).
 
 #include <cstdint>
 #include <map>
@@ -14,18 +14,18 @@ struct HttpRequest {
   std::map<std::string, std::string> query, headers;  // decoded; names of headers in lower case
 };
 
-/// `text` up to and without the empty line that ends the headers. nullopt for what has no request
+/// Parses `text`, which ends before the empty line that ends the headers. nullopt without a request
 /// line.
 std::optional<HttpRequest> parse_request(std::string_view text);
 
 struct ByteRange {
   std::uint64_t first = 0, length = 0;
 };
-/// What a Range header asks for of so many bytes: all for a unit that is not known; nullopt for
-/// none that exist.
+/// Parses a Range header for an object of `size` bytes. An unknown unit selects the whole object;
+/// nullopt if no requested byte exists.
 std::optional<ByteRange> parse_range(std::string_view text, std::uint64_t size);
 
-/// For the text of an XML element.
+/// Escapes text for an XML element.
 std::string xml_escaped(std::string_view text);
 
 }  // namespace bench

@@ -5,11 +5,11 @@
 //
 // Prints its port, then serves until it is killed: GET and HEAD with ranges, ETag and If-Match, and
 // ListObjectsV2 of the folder as a bucket (`/PATH?list-type=2&prefix=…&delimiter=/`).
-// `/.origin/stats` gives counters as JSON and `/.origin/reset` sets them to zero, without delay and
-// uncounted.
+// `/.origin/stats` returns counters as JSON and `/.origin/reset` sets them to zero, without delay
+// and uncounted.
 //
-// One thread, epoll and sendfile: an answer costs a few system calls, so that one core serves
-// several GB/s and the reader under test is what is measured.
+// One thread, epoll and sendfile: an answer costs a few system calls, so one core serves several
+// GB/s and the reader under test is the bottleneck.
 
 #include <algorithm>
 #include <chrono>
@@ -83,7 +83,7 @@ struct Connection {
     ::close(fd);
   }
   int fd;
-  std::string in;        // what came and is not answered yet
+  std::string in;        // received and not answered yet
   std::string out;       // headers and bodies made here
   std::size_t sent = 0;  // of `out`
   int file = -1;         // the body that follows
@@ -208,7 +208,7 @@ class Origin {
     next_request(connection);
   }
 
-  /// Begins with the first request that is there, unless one is being answered.
+  /// Starts the next pending request, unless one is being answered.
   void next_request(Connection& connection) {
     if (connection.busy) return;
     const std::size_t end = connection.in.find("\r\n\r\n");
@@ -321,7 +321,7 @@ class Origin {
     std::string contents;
     std::set<std::string> prefixes;
     std::error_code ignored;
-    // Only the folder that the prefix lies in: what is beside it cannot begin with it.
+    // Only the folder of the prefix: its siblings cannot begin with the prefix.
     const fs::path inside = bucket / prefix.substr(0, prefix.rfind('/') + 1);
     for (auto it = fs::recursive_directory_iterator(inside, ignored);
          it != fs::recursive_directory_iterator(); it.increment(ignored)) {
@@ -374,7 +374,7 @@ class Origin {
       std::size_t want = std::min<std::uint64_t>(connection.left, turn);
       for (Meter* meter : {&connection.meter, &meter_})
         if (meter->limits()) want = std::min(want, meter->allowed());
-      if (want == 0 && turn > 0) {  // the meters say wait
+      if (want == 0 && turn > 0) {  // the limits require a pause
         set_events(connection, 0);
         due_.push({Clock::now() + std::chrono::milliseconds(2), fd, &connection});
         return;

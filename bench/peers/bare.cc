@@ -2,8 +2,8 @@
 //
 //   bench_bare raw|blosc|zstd THREADS CHUNK_BYTES < LIST_OF_FILES
 //
-// Each thread reads the next file of the list into memory of its own and decompresses it into other
-// memory of its own, again and again the same. Prints the decoded bytes and the seconds.
+// Each thread reads the next file of the list into its own memory and decompresses it into other
+// memory of its own, always the same. Prints the decoded bytes and the seconds.
 
 #include <atomic>
 #include <chrono>

@@ -10,7 +10,7 @@ namespace batchfs::bench {
 
 namespace {
 
-/// Threads that do what is put in, in its order.
+/// Threads that run submitted work in order.
 class Workers {
  public:
   Workers() {
@@ -47,7 +47,7 @@ class Workers {
     }
   }
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<std::function<void()>> waiting_;
   bool ending_ = false;
@@ -126,7 +126,7 @@ class CpuFlight final : public Flight {
   gpu::Growing<gpu::Memory::pinned> pinned_;
   gpu::Growing<gpu::Memory::device> device_;
   cudaStream_t stream_ = nullptr;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::size_t left_ = 0, decoded_ = 0;
 };

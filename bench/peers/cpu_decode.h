@@ -1,6 +1,6 @@
 #pragma once
-// Chunks decoded by the CPU libraries (libblosc, libzstd, liblz4) into pinned memory, a thread for
-// each core, and each copied to the GPU when it is there.
+// Decodes chunks with the CPU libraries (libblosc, libzstd, liblz4) into pinned memory, one thread
+// per core, and copies each chunk to the GPU when it is complete.
 
 #include "bench/gpu_chunks.h"
 

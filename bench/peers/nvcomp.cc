@@ -98,7 +98,7 @@ class Packed {
   }
 
  private:
-  /// Puts stored bytes behind the others; where they are in the chunk.
+  /// Appends stored bytes. Returns their offset in the chunk.
   std::size_t put(std::span<const std::byte> bytes) {
     const std::size_t at = bytes_.size() - chunks_.back().begin;
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -307,8 +307,7 @@ class NvcompFlight final : public Flight {
   const std::shared_ptr<const Packed> packed_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t events_[2] = {};
-  /// Tables: where streams are, their sizes, those of what they decode to and where that goes;
-  /// rows; places.
+  /// Tables: positions and sizes of streams, sizes and positions of their output; rows; places.
   Growing<Memory::device> source_, planes_, target_, tables_, results_, temporary_;
   Growing<Memory::pinned> host_tables_, host_results_;
   std::size_t first_ = 0, count_ = 0, streams_ = 0, rows_ = 0, kept_ = 0, refused_ = 0;

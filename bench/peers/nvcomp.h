@@ -1,12 +1,13 @@
 #pragma once
-// nvCOMP's batched LZ4 and Zstandard decoders, which decode on the GPU what has been taken out of
-// its containers.
+// nvCOMP's batched LZ4 and Zstandard decoders, which decode on the GPU streams that have been
+// extracted from their containers.
 //
-// nvCOMP knows no Blosc. What a program has to do around it is done here in its favour: the streams
-// of a Blosc container are found before anything is timed and lie aligned in pinned memory, streams
-// that Blosc stored are read where they lie, and batchfs's kernel puts the planes back into items.
+// nvCOMP does not support Blosc containers. The work around the streams is done here in its favour:
+// the streams of a Blosc container are found before the measurement and lie aligned in pinned
+// memory, streams that Blosc stored are read in place, and batchfs's kernel puts the planes back
+// into items.
 //
-// Its library is loaded when it is first used; bench/dependencies says where it comes from.
+// The library is loaded on first use; bench/dependencies installs it.
 
 #include <string>
 
@@ -14,7 +15,7 @@
 
 namespace batchfs::bench {
 
-/// Why there is no nvCOMP; empty when there is.
+/// Why nvCOMP is not available; empty if it is.
 std::string why_no_nvcomp();
 /// `chunks` may go.
 Decoder nvcomp_decoder(const Chunks& chunks);

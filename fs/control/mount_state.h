@@ -1,5 +1,5 @@
 #pragma once
-// What a mount is doing at one moment: what status.json and metrics show.
+// State of a mount at one moment, shown in status.json and in the metrics.
 
 #include <cstdint>
 #include <memory>
@@ -24,16 +24,15 @@ struct MountState {
 
   int pid = 0;
   bool passthrough = false;
-  Json snapshot;  // of the store, that new opens see; null: not told
+  Json snapshot;  // of the store, as new opens see it; null: unknown
   std::uint64_t generations = 1;
-  std::uint64_t kernel_names = 0;  // that the kernel keeps
+  std::uint64_t kernel_names = 0;  // names that the kernel keeps
   std::uint64_t uptime = 0;
   std::vector<Counter> counters;
   std::uint64_t memory_budget = 0, memory_used = 0;
-  std::uint64_t memory_resident = 0;  // of the process, mapped batches included; 0: not known
+  std::uint64_t memory_resident = 0;  // of the process, mapped batches included; 0: unknown
   std::uint64_t memory_spare = 0;
-  /// What readers still map of files that they have closed counts against the budget, but nobody
-  /// can take it back.
+  /// Closed files that readers still map. They count against the budget but cannot be reclaimed.
   std::uint64_t memory_mapped_after_close = 0;
   std::optional<CgroupMemory> cgroup;
   Engine::State engine;
@@ -42,12 +41,12 @@ struct MountState {
   Json handoff;  // null: no hand-off
   std::vector<Store::Counter> store;
 
-  /// Of a counter of the table. 0 when it is not there.
+  /// The value of a counter of counter_table(); 0 if it is missing.
   std::uint64_t counter(std::string_view name) const;
 };
 
 /// Reads all but `passthrough`, `snapshot`, `generations`, `kernel_names`, `uptime` and `handoff`.
-/// Counters of the same name of several stores are added up.
+/// Sums counters of the same name over the stores.
 MountState read_mount_state(Engine& engine, std::span<const std::shared_ptr<Store>> stores);
 
 }  // namespace batchfs

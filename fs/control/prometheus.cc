@@ -8,7 +8,7 @@ namespace batchfs {
 
 namespace {
 
-/// What a label's value or a help text may not hold as it is.
+/// Escapes the characters that a label's value or a help text must not contain.
 std::string escaped(std::string_view text, bool quotes) {
   std::string out;
   for (const char c : text) {

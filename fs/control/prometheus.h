@@ -12,8 +12,8 @@
 
 namespace batchfs {
 
-/// Writes families of metrics, one after the other. Names are what follows "batchfs_", with their
-/// unit: the caller gives base units, seconds and bytes.
+/// Writes families of metrics, one after the other. A name is the part after "batchfs_", with its
+/// unit: the caller uses base units, seconds and bytes.
 class PrometheusText {
  public:
   using Labels = std::vector<std::pair<std::string_view, std::string>>;

@@ -28,10 +28,10 @@ bool is_level(const std::string& store_counter) {
          store_counter == "request_limit" || store_counter.ends_with("object_versions");
 }
 
-/// What fades away and never is zero.
+/// Shows a decaying average, which never reaches zero, as 0 once it is negligible.
 double rate_json(double rate) { return rate < 1e-6 ? 0 : rate; }
 
-/// Batches that are made ahead of a stream's reader.
+/// Number of batches prefetched ahead of a stream's reader.
 std::int64_t prefetch_of(const MountState& state, const StreamStatistics::Stream& stream) {
   std::int64_t prefetch = 0;
   for (const Prefetcher::StreamState& ahead : state.engine.streams)

@@ -1,5 +1,5 @@
 #pragma once
-// The control files that say what a mount is doing.
+// The control files with a mount's state.
 
 #include <string>
 
@@ -12,7 +12,7 @@ namespace batchfs {
 std::string status_json(const MountState& state);
 /// metrics: for Prometheus.
 std::string metrics_text(const MountState& state);
-/// trace.json: what was done for batches in the last minute.
+/// trace.json: the work for batches in the last minute.
 std::string recent_trace(const Trace& trace, const std::string& store_url);
 
 }  // namespace batchfs

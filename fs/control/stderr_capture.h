@@ -1,19 +1,19 @@
 #pragma once
-// libfuse and fusermount3 write the reason of a failure to standard error, which is reported in
-// one line with the rest.
+// libfuse and fusermount3 write the reason of a failure to standard error. The capture lets batchfs
+// report it in one line with its own message.
 
 #include <string>
 
 namespace batchfs {
 
-/// Standard error of the whole process goes nowhere for as long as this lives. Threads that log
-/// meanwhile are not heard.
+/// Redirects standard error of the whole process while it lives. Log lines of other threads are
+/// captured, too, and not shown.
 class StderrCapture {
  public:
   StderrCapture();
   ~StderrCapture();
   StderrCapture(const StderrCapture&) = delete;
-  /// What was written so far, as one line; empty where nothing was, or it could not be kept.
+  /// The captured text so far, as one line; empty if there is none or it could not be kept.
   std::string text() const;
 
  private:

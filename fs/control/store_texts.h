@@ -20,7 +20,7 @@ struct ArrayEntry {
   std::string values_header;           // of values.npy
 };
 
-/// Refers to what the mount has: nothing of it changes.
+/// References to the mount's contents, which do not change.
 struct StoreContents {
   const std::string& url;  // without secrets
   const Hierarchy& hierarchy;

@@ -1,6 +1,5 @@
 #pragma once
-// The forms in which the batches of an epoch are exported: what files there are, and what they
-// hold.
+// The forms in which the batches of an epoch are exported: their files and the contents of these.
 //
 //   zarr               one array per tensor, (samples in the epoch's order, ...), a chunk per
 //                      batch, in shards of several batches; coordinates along sample; view.json
@@ -28,7 +27,7 @@ struct ExportRange {
   std::shared_ptr<const View> view;
   std::int64_t epoch = 0;
   std::int64_t first = 0, end = 0;    // batches
-  std::int64_t batches_per_unit = 1;  // of forms that have several batches in an object
+  std::int64_t batches_per_unit = 1;  // of forms with several batches in an object
 
   std::int64_t units() const { return (end - first + batches_per_unit - 1) / batches_per_unit; }
   std::int64_t unit_begin(std::int64_t unit) const { return first + unit * batches_per_unit; }
@@ -57,20 +56,21 @@ class ExportForm {
   virtual ~ExportForm() = default;
   virtual const BatchFormat& format() const = 0;
   virtual std::unique_ptr<ExportUnit> begin(std::int64_t unit) const = 0;
-  /// Whose presence says that the output is complete.
+  /// Key of the object whose presence marks the output as complete.
   virtual std::string last_key() const = 0;
-  /// Puts what belongs to the whole, last_key() last. Precondition: all units are written.
+  /// Writes the objects that belong to the whole export, last_key() last. Precondition: all units
+  /// are written.
   virtual void finish() const = 0;
 };
 
-/// Is it a form? For messages: "zarr, webdataset, mds, safetensors, npz".
+/// Is `name` a form? kExportForms is for messages: "zarr, webdataset, mds, safetensors, npz".
 bool is_export_form(const std::string& name);
 extern const char* const kExportForms;
 /// Does an object hold several batches?
 bool joins_batches(const std::string& name);
 
-/// The range outlives it, and the output. Throws not_supported, naming tensor and type, for what
-/// the form cannot hold, and for views whose batches differ in shape where that matters.
+/// `range` and `output` outlive the form. Throws not_supported, naming tensor and type, if the form
+/// cannot hold the data, or if the form needs equal batches and the view's differ in shape.
 std::unique_ptr<ExportForm> make_export_form(const std::string& name, const ExportRange& range,
                                              const Compression& compression, OutputStore& output);
 
@@ -89,9 +89,9 @@ void check_equal_batches(const ExportRange& range, const std::string& form);
 /// Bytes of one sample of each tensor.
 std::vector<std::uint64_t> sample_bytes(const ExportRange& range);
 
-/// The key of the list of files that forms without one of their own have.
+/// Key of the file list for forms that have none of their own.
 inline constexpr const char* kManifestKey = "_batchfs.json";
-/// What such a list begins with: epoch, batches, samples.
+/// Head of that list: epoch, batches, samples.
 Json manifest_head(const std::string& form, const ExportRange& range);
 
 }  // namespace batchfs

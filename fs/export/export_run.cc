@@ -100,7 +100,7 @@ class ExportRun {
   std::shared_ptr<RegionWork> work_of(std::int64_t unit) {
     const ExportRange& range = options_.range;
     auto work = std::make_shared<RegionWork>();
-    // The batches or a copy, and what is encoded of them.
+    // The batches or a copy, and their encoded form.
     work->memory = 2 * batch_bytes(*range.view, range.first) *
                    static_cast<std::uint64_t>(range.unit_end(unit) - range.unit_begin(unit));
     RegionWork* const made = work.get();
@@ -133,7 +133,7 @@ class ExportRun {
   const SourceVersions source_;
   RunRecord record_;
   RecordedRun run_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   ExportResult result_;
 };
 
@@ -142,7 +142,7 @@ class ExportRun {
 std::int64_t batches_per_unit(const View& view, std::int64_t first, std::int64_t end,
                               std::uint64_t object_bytes, std::uint64_t memory) {
   const std::uint64_t bytes = std::max<std::uint64_t>(1, batch_bytes(view, first));
-  // Two units at a time, each with what is encoded of it.
+  // Two units at a time, each with its encoded form.
   const std::uint64_t wanted = std::min(object_bytes, memory / 4) / bytes;
   return std::clamp<std::int64_t>(
       static_cast<std::int64_t>(std::min<std::uint64_t>(wanted, INT32_MAX)), 1,

@@ -37,8 +37,8 @@ struct ExportResult {
 std::int64_t batches_per_unit(const View& view, std::int64_t first, std::int64_t end,
                               std::uint64_t object_bytes, std::uint64_t memory);
 
-/// Blocks. Throws what went wrong; what was done before stays done. Throws stale when a store
-/// changes meanwhile, or has changed since the output was begun.
+/// Blocks. Throws the first error; finished objects stay. Throws stale if a store changes
+/// meanwhile, or has changed since the output was begun.
 ExportResult run_export(Engine& engine, const ExportOptions& options,
                         const std::shared_ptr<OutputStore>& output);
 

@@ -1,6 +1,5 @@
 #pragma once
-// A picture that one can draw and write on. A pixel is an index of a palette, or a colour of its
-// own.
+// An image to draw and write on. A pixel is a palette index or a true colour.
 
 #include <cstdint>
 #include <string_view>
@@ -16,7 +15,7 @@ constexpr Pixel true_colour(unsigned red, unsigned green, unsigned blue) {
 
 class Canvas {
  public:
-  /// Letters are five pixels wide, seven high (nine with what hangs below), and stand six apart.
+  /// Letters are five pixels wide, seven high (nine with descenders), and stand six apart.
   static constexpr std::int64_t kLetterWidth = 6, kLineHeight = 11;
 
   /// All pixels are 0.
@@ -29,10 +28,10 @@ class Canvas {
     return pixels_[static_cast<std::size_t>(y * width_ + x)];
   }
 
-  /// What lies outside is left out.
+  /// Clips to the canvas.
   void set(std::int64_t x, std::int64_t y, Pixel colour);
   void fill(std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height, Pixel colour);
-  /// From its upper left corner. What is not ASCII is a question mark, one per character.
+  /// Writes from the upper left corner. Each character outside ASCII becomes a question mark.
   void write(std::int64_t x, std::int64_t y, std::string_view text, Pixel colour);
 
  private:

@@ -1,5 +1,5 @@
-// An uncompressed zip of .npy members, as numpy.savez writes it. Sizes are known beforehand; the
-// checksums are filled in when the tensors are there. Source: PKWARE APPNOTE 6.3, sections 4.3
+// An uncompressed zip of .npy members, like that of numpy.savez. Sizes are known beforehand; the
+// checksums are filled in when the tensors are complete. Source: PKWARE APPNOTE 6.3, sections 4.3
 // and 4.5.3.
 
 #include <algorithm>

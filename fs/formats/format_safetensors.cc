@@ -26,7 +26,7 @@ std::string safetensors_dtype(const TensorSpec& tensor) {
       return "BF16";
     case Kind::floating:
       return fmt::format("F{}", bits);
-    // There is no time type; the counts are what numpy's .view("int64") gives.
+    // There is no time type; writes the counts, like numpy's .view("int64").
     case Kind::datetime:
     case Kind::timedelta:
       return "I64";

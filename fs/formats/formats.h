@@ -4,9 +4,8 @@
 //   npy          one file per tensor, data on a page boundary
 //   safetensors  one file, all tensors, data on a page boundary
 //   npz          one uncompressed zip of .npy members, as numpy.savez writes
-//   png          one picture of what the batch looks like; its tensors are in a second file, which
-//                nobody opens
-//   raw          one file per tensor, nothing but its bytes: the chunks of batch-….zarr/
+//   png          one picture of the batch; its tensors are in a second file, which nobody opens
+//   raw          one file per tensor with only its bytes: the chunks of batch-….zarr/
 
 #include "engine/pipeline/batch_format.h"
 

@@ -47,7 +47,7 @@ Role role_by_attributes(const DimFacts& dim) {
   return axis == "Z" || axis == "T" || dim.is_time ? Role::other : Role::unknown;
 }
 
-/// `has_width`: a height is a level, but beside a width.
+/// `has_width`: a height counts as a level unless there is a width beside it.
 Role role_of(const DimFacts& dim, bool has_width) {
   if (dim.is_stack) return Role::other;
   if (const Role role = role_by_attributes(dim); role != Role::unknown) return role;
@@ -62,7 +62,7 @@ Role role_of(const DimFacts& dim, bool has_width) {
   return Role::unknown;
 }
 
-/// Of the dimensions of a tensor.
+/// Facts about each dimension of a tensor.
 std::vector<DimFacts> facts_of(const View& view, const TensorSpec& tensor) {
   std::vector<DimFacts> result;
   for (std::size_t d = 0; d < tensor.dims.size(); ++d) {
@@ -95,7 +95,7 @@ std::pair<std::size_t, std::size_t> pair_by_size(const std::vector<std::size_t>&
 /// xarray's rules make floats of integers that have a fill value.
 bool holds_bytes(const View& view, const TensorSpec& tensor) {
   const auto number = static_cast<std::uint32_t>(&tensor - view.tensors().data());
-  bool any = false;  // else its channels are made
+  bool any = false;  // stays false if the channels are made
   for (const auto& [use, converter] : view.converters()) {
     if (use.first != number) continue;
     any = true;

@@ -29,7 +29,8 @@ struct PixelMeans {
   double least = std::numeric_limits<double>::infinity(), most = -least;
 };
 
-/// Of the maps whose first element is `first` of `values`. Precondition: has_number(grid.type).
+/// Averages the maps whose first element is element `first` of `values`. Precondition:
+/// has_number(grid.type).
 PixelMeans pixel_means(const MapGrid& grid, std::int64_t first, std::span<const std::byte> values);
 
 /// From values to colours of preview_palette(): around zero where a fair part of the values is on
@@ -42,7 +43,7 @@ struct ColourScale {
   bool is_diverging() const;
   /// `part`: from 0, the lowest, to 1.
   Pixel at(double part) const;
-  /// Missing values have a colour of their own.
+  /// The colour of a value; missing values have a separate colour.
   Pixel colour(double value) const;
 };
 

@@ -21,7 +21,7 @@ std::uint64_t image_bytes(std::uint32_t width, std::uint32_t height, PngColours 
   return (std::uint64_t{width} * (colours == PngColours::full ? 3 : 1) + 1) * height;
 }
 
-/// The palette's chunk: pictures of true colours have none.
+/// Size of the palette chunk; true-colour pictures have none.
 std::uint64_t palette_bytes(PngColours colours) {
   return colours == PngColours::full ? 0 : kFrame + kPalette;
 }
@@ -84,7 +84,7 @@ class StoredBlocks {
   std::uint32_t adler_ = 1;
 };
 
-/// What comes before the image.
+/// Writes all chunks before the image data.
 void write_head(Writer& writer, std::uint32_t width, std::uint32_t height, const Palette& palette,
                 PngColours colours) {
   const bool full = colours == PngColours::full;
@@ -101,7 +101,7 @@ void write_head(Writer& writer, std::uint32_t width, std::uint32_t height, const
   writer.end_chunk();
 }
 
-/// Calls `use` with each row of the image: its filter, which is none, and its pixels.
+/// Calls `use` with each row of the image: the filter byte (no filter) and the pixels.
 template <class Use>
 void for_each_row(std::uint32_t width, std::uint32_t height, const Palette& palette,
                   std::span<const Pixel> pixels, PngColours colours, Use use) {

@@ -23,8 +23,8 @@ enum class PngColours : std::uint8_t {
 std::uint64_t png_size(std::uint32_t width, std::uint32_t height,
                        PngColours colours = PngColours::indexed);
 
-/// Writes a file whose size is known before its pixels are: nothing in it is compressed. `pixels`
-/// are rows from the top. `out` is of png_size().
+/// Writes a file of known size: nothing in it is compressed. `pixels` are rows from the top. `out`
+/// has png_size() bytes.
 void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t height,
                const Palette& palette, std::span<const Pixel> pixels,
                PngColours colours = PngColours::indexed);

@@ -64,7 +64,7 @@ inline constexpr std::uint64_t kDirectIoAllowMmap = UINT64_C(1) << 36;
 inline constexpr std::uint64_t kPassthrough = UINT64_C(1) << 37;
 inline constexpr std::uint64_t kHasResend = UINT64_C(1) << 39;
 
-// Notifications are replies to no request, with the code in place of the error.
+// Notifications are replies without a request, with the code in the error field.
 inline constexpr std::int32_t kNotifyInvalidEntry = 3;
 inline constexpr std::int32_t kNotifyResend = 7;
 

@@ -1,7 +1,7 @@
 #pragma once
-// What libfuse 3.14 leaves out of its answer to the kernel's INIT request: passthrough, mapping of
-// direct files, sending again what was not answered, and (a bug) parallel lookups. The request is
-// looked at as it is read, and the reply is amended on its way back.
+// Completes libfuse 3.14's answer to the kernel's INIT request, which lacks passthrough, mapping of
+// direct files, resending unanswered requests, and (a bug) parallel lookups. Inspects the request
+// as it is read, and amends the reply on its way back.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,11 +18,11 @@ struct InitOffer {
       0;  // what the kernel can do; none from bit 32 on where it knows nothing of those
 };
 
-/// Of a request as it was read from /dev/fuse; nullopt for any but INIT, and for one of a kernel
-/// that is too old to have sent what is looked for.
+/// Parses a request as read from /dev/fuse. nullopt for any request but INIT, and for a kernel too
+/// old to send these fields.
 std::optional<InitOffer> init_offer_of(std::span<const std::byte> request);
 
-/// Adds to libfuse's reply what of `offered` is used. Returns the flags of all that is used.
+/// Adds the used flags of `offered` to libfuse's reply. Returns all flags in use.
 std::uint64_t amend_init(fuse_abi::InitOut& reply, std::uint64_t offered, bool passthrough);
 
 }  // namespace batchfs

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxErrors = 1000;  // bytes
 
 /// libfuse calls a function that gets nothing of ours.
 struct Receiver {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   Log* log = nullptr;
   std::string errors;
 };

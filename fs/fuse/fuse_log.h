@@ -1,5 +1,5 @@
 #pragma once
-// What libfuse would write to standard error goes to the log, and into errors.
+// Redirects libfuse's messages from standard error to the log, and into error messages.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace batchfs {
 
-/// Takes libfuse's messages as long as it lives. One at a time: libfuse has one receiver in the
+/// Receives libfuse's messages while it lives. At most one instance: libfuse has one receiver per
 /// process.
 class FuseLog {
  public:

@@ -17,8 +17,8 @@ namespace batchfs {
 
 namespace {
 
-/// The limit that the text of libfuse, or of its helper, means, and what to do; nullopt when it
-/// means none.
+/// Describes the limit, with advice, that an error text of libfuse or of its helper reports; nullopt
+/// if the text reports none.
 std::optional<std::string> limit_in(const std::string& text) {
   for (const int error : {EMFILE, ENFILE})
     if (text.find(std::strerror(error)) != std::string::npos) return describe_system_error(error);

@@ -13,7 +13,7 @@ namespace batchfs {
 
 struct NewSession {
   std::string mountpoint;
-  std::string source;  // what /proc/mounts shows as the device
+  std::string source;  // the device in /proc/mounts
   bool allow_other = false;
   int taken_over = -1;  // the descriptor of a live session; -1: mount
 };

@@ -11,7 +11,8 @@ namespace batchfs {
 
 std::uint64_t raise_readahead(const std::string& mountpoint, std::uint64_t bytes) {
   struct statx mount {};
-  // The device number is the kernel's own: the daemon, whose thread this may be, is not asked.
+  // The kernel knows the device number itself: it does not ask the daemon, whose thread this may
+  // be.
   if (::statx(AT_FDCWD, mountpoint.c_str(), AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW, 0, &mount) !=
       0)
     return 0;

@@ -9,9 +9,9 @@
 //
 // The kernel counts as a user for every inode that it has looked up and not forgotten, and keeps
 // names that nobody uses. give_up_names() names those that it should give up; when it has, and no
-// request or reader of the hand-off holds the generation, drop_unused() lets it go. A name comes
-// again and again until the kernel has forgotten its inode: the kernel may learn it just after it
-// was told to give it up.
+// request or reader of the hand-off holds the generation, drop_unused() drops it. A name is
+// repeated until the kernel has forgotten its inode: the kernel may learn it right after it was
+// asked to give it up.
 //
 // Names of the newest generation are given up too where the kernel keeps more than `max_names`.
 
@@ -44,14 +44,14 @@ class Generations final : public Files {
     std::uint32_t number = kFirstReading;
     std::time_t time = 0;
   };
-  /// `known` outlives it: what earlier daemons looked up of this reading stays known, and the
-  /// kernel is to give up what it keeps of readings before. `on_crowded` is called, under no lock,
-  /// when the kernel comes to know more than `max_names` names: it should have give_up_names()
-  /// called, from another thread.
+  /// `known` outlives it: inodes of this reading that earlier daemons looked up stay known, and the
+  /// kernel is to give up those of earlier readings. `on_crowded` is called, without a lock, when
+  /// the kernel knows more than `max_names` names: it should have give_up_names() called, from
+  /// another thread.
   Generations(Reading first, KnownInodes& known, std::size_t max_names = KnownInodes::kMax / 2,
               std::function<void()> on_crowded = {});
 
-  /// Throws not_supported with what to do when there are kMaxGenerations.
+  /// Throws not_supported, with advice, if there are kMaxGenerations.
   void check_room() const;
   /// Makes it the newest. Precondition: its number is higher than any before.
   void add(Reading newest);
@@ -60,9 +60,9 @@ class Generations final : public Files {
   /// directory.
   using GiveUp = std::function<void(Ino parent, const std::string& name)>;
   void give_up_names(const GiveUp& give_up);
-  /// Drops the older generations that nobody uses. Returns how many older ones are left.
+  /// Drops unused older generations. Returns how many older ones remain.
   std::size_t drop_unused();
-  /// Waits until the kernel has forgotten an older generation, or for so long.
+  /// Waits until the kernel has forgotten an older generation, at most `limit`.
   void wait_for_forgotten(std::chrono::milliseconds limit);
   /// How many there are, the newest included.
   std::size_t size() const;
@@ -93,7 +93,7 @@ class Generations final : public Files {
     std::set<std::pair<Ino, std::string>> absent{};
   };
   static constexpr std::size_t kMaxAbsent = 4096;
-  /// A file of a reading. Of one that is gone, `files` is null.
+  /// A file of a reading. `files` is null if the reading is gone.
   struct Found : Reading {
     FileNumber file = 0;
   };
@@ -116,12 +116,13 @@ class Generations final : public Files {
   const std::size_t max_names_;
   const std::function<void()> on_crowded_;
 
-  mutable std::mutex mutex_;  // guards what follows and known_; no other lock is taken with it held
+  // guards the members below and known_; no other lock is taken while it is held
+  mutable std::mutex mutex_;
   std::map<std::uint32_t, Generation> generations_;  // by the reading's number: the last is newest
   std::condition_variable forgotten_;
   std::uint64_t forgotten_count_ = 0;  // of generations
-  /// How often the root's names are still outdated: each time the kernel drops what it keeps of the
-  /// newest generation, too.
+  /// Remaining rounds in which the root's names are outdated: each round drops the kernel's names
+  /// of the newest generation, too.
   int root_rounds_ = 0;
   static constexpr int kRootRounds = 3;
   std::uint32_t crowd_position_ = 0;  // of KnownInodes::visit()

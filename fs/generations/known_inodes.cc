@@ -22,7 +22,7 @@ struct KnownInodes::Record {
 };
 
 struct KnownInodes::Memory {
-  std::atomic<Ino> last;            // given; 0: none yet
+  std::atomic<Ino> last;            // last number used; 0: none yet
   std::atomic<std::uint32_t> used;  // records that have been used, the first ones
   std::byte padding[4096 - 2 * sizeof(std::uint64_t)];  // records begin with a page
   Record records[kMax];
@@ -79,7 +79,7 @@ void KnownInodes::Index::add(std::uint64_t hash, std::uint32_t slot) {
   ++size_;
 }
 
-/// Moves what follows back to where it is found without the removed one.
+/// Moves the records after the removed one back to where lookups find them.
 template <class HashOf>
 void KnownInodes::Index::remove(std::uint64_t hash, std::uint32_t slot, HashOf&& hash_of) {
   const std::size_t mask = places_.size() - 1;
@@ -198,7 +198,7 @@ Ino KnownInodes::refer(const File& file) {
   record.high = static_cast<std::uint64_t>(file.number >> 64);
   record.reading = file.reading;
   record.references = 1;
-  // First: whether it is used or not, no other daemon gives this number.
+  // First: even if this number stays unused, no other daemon will use it.
   const Ino ino = memory_->last = std::max<Ino>(memory_->last, kMaxCommonIno) + 1;
   record.ino = ino;
   if (free_.empty())

@@ -1,14 +1,14 @@
 #pragma once
-// The inodes that the kernel knows, and what each stands for: a file of one reading of the store.
+// The inodes that the kernel knows, and the file of each, in one reading of the store.
 //
 // Every file that is looked up gets a number that no file had before, and keeps it until the kernel
 // has forgotten it. So whatever the kernel still keeps of a reading that is gone (names, pages,
 // listings), in memory that no daemon knows of, it keeps under numbers that mean nothing else.
 //
-// The table lies in the session's memory, so that the next daemon knows the numbers and how often
-// the kernel refers to each. A daemon may be killed between any two instructions: references are
-// counted before they are given, and a record is complete before it has its number. An inode may
-// thus be kept too long, and never too short.
+// The table lies in the session's memory, so the next daemon knows the numbers and how often the
+// kernel refers to each. A daemon may be killed between any two instructions: references are
+// counted before they are handed out, and a record is complete before it gets its number. An inode
+// may thus be kept too long, but never too short.
 //
 // A record takes 32 bytes, and 12 to 24 more in the indexes of this process.
 
@@ -31,10 +31,10 @@ class KnownInodes {
   /// Bytes of the session's memory, few of which are touched.
   static const std::size_t kBytes;
 
-  /// In memory of its own: for tests.
+  /// In private memory, for tests.
   KnownInodes();
-  /// In the file `fd` from `offset` on: zeros, or what an earlier daemon left. Precondition: no
-  /// other daemon uses it any more. Throws no_memory, and corrupt when it makes no sense.
+  /// In the file `fd` from `offset` on: zeros, or the table of an earlier daemon. Precondition: no
+  /// other daemon uses it any more. Throws no_memory, and corrupt if the table is malformed.
   KnownInodes(int fd, std::uint64_t offset);
   ~KnownInodes();
   KnownInodes(const KnownInodes&) = delete;
@@ -49,10 +49,10 @@ class KnownInodes {
   /// One more reference of the kernel to the file's inode, which is new if the kernel does not know
   /// it. Throws no_memory when there are kMax.
   Ino refer(const File& file);
-  /// The kernel drops references. The reading whose last inode that was, if it was.
+  /// The kernel drops references. Returns the reading whose last inode this was, if any.
   std::optional<std::uint32_t> forget(Ino ino, std::uint64_t references);
 
-  /// Was any number given, by this daemon or an earlier one?
+  /// Did this daemon or an earlier one hand out any number?
   bool has_given() const;
   std::size_t size() const { return size_; }
   /// How many are of a reading.
@@ -62,7 +62,7 @@ class KnownInodes {
 
   using Visit = std::function<bool(Ino ino, const File& file)>;
   /// Calls `visit` for the inodes from position `from` on, 0 at first, until it returns false.
-  /// Returns the position behind the last one; 0: there are no more.
+  /// Returns the position after the last one; 0: there are no more.
   std::uint32_t visit(std::uint32_t from, const Visit& visit) const;
 
  private:

@@ -49,7 +49,7 @@ Error refusal(const std::vector<std::byte>& bytes, const std::string& path) {
   if (length != bytes.size() - sizeof message) return no_sense(path);
   const std::string why(reinterpret_cast<const char*>(bytes.data()) + sizeof message,
                         message.why_length);
-  // What servers before this message say of any first message but Hello.
+  // An older server, without this message, answers any first message but Hello like this.
   if (why == "the first message is not Hello")
     return Error(ErrorCode::not_supported,
                  "the process is an older batchfs, which does not tell its state over a socket; "
@@ -61,8 +61,8 @@ Error refusal(const std::vector<std::byte>& bytes, const std::string& path) {
   return Error(code, printable(why), path);
 }
 
-/// `length` bytes of a regular file, a memory file among them. What is none cannot be read at an
-/// offset, or would keep us waiting.
+/// Reads `length` bytes of a regular file (memory files are regular). Other files cannot be read at
+/// an offset, or would block.
 std::string text_in(int fd, std::uint64_t length, const std::string& path) {
   struct stat file;
   if (length > kMaxStateText || ::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
@@ -83,7 +83,7 @@ std::string text_in(int fd, std::uint64_t length, const std::string& path) {
 std::string ask_state(const std::string& path, StateText what, std::chrono::milliseconds patience) {
   const Descriptor socket = connected(path, patience);
   StateMessage question{{sizeof question, MessageType::state, kVersion}, what, 0};
-  // One who is turned away at the door finds the reason to be read.
+  // A server that refuses the connection has sent its reason already: it is read below.
   send_message(socket.get(), std::as_bytes(std::span(&question, 1)));
   pollfd waiting{socket.get(), POLLIN, 0};
   int ready;

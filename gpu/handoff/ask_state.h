@@ -8,10 +8,10 @@
 
 namespace batchfs::handoff {
 
-/// Connects to the socket at `path`, asks, and disconnects. Throws not_found where nobody listens,
-/// timed_out where no answer comes within `patience`, not_supported where the server does not know
-/// the question, corrupt where its answer makes no sense, and what the server refuses with. The
-/// text is at most kMaxStateText bytes, and may hold anything.
+/// Connects to the socket at `path`, asks, and disconnects. Throws not_found if nobody listens,
+/// timed_out if no answer comes within `patience`, not_supported if the server does not know the
+/// question, corrupt if its answer is malformed, and the server's refusal. The text has at most
+/// kMaxStateText bytes, with arbitrary contents.
 std::string ask_state(const std::string& path, StateText what,
                       std::chrono::milliseconds patience = std::chrono::seconds(5));
 

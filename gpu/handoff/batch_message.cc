@@ -18,7 +18,7 @@ Outgoing batch_message(const SharedView& shared, const DeliveredBatch& delivered
   SentWindows windows;
   if (version >= 2) windows = windows_to_send(view, message.epoch, message.batch);
   Outgoing out;
-  AttachedMemory now = attached;  // `attached` stays as it is where this throws
+  AttachedMemory now = attached;  // `attached` stays unchanged if this throws
   append(out.bytes, &message, sizeof message);
   for (const DeliveredBatch::Memory& memory : delivered.memories) {
     MemoryRecord record{memory.id, memory.size, memory.kind, 0};

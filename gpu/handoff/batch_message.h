@@ -11,13 +11,13 @@
 
 namespace batchfs::handoff {
 
-/// Of each kind of memory, the piece that the reader has mapped last and keeps.
+/// For each kind of memory, the id of the piece that the reader mapped last and keeps.
 using AttachedMemory = std::map<MemoryKind, std::uint64_t>;
 
-/// `batch`: lease, stream, request, epoch and number are set; all else, and the records behind it,
-/// are filled in. `version`: of the protocol, as the reader speaks it. A descriptor passes only
-/// where `attached`, which is kept up to date, lacks the memory.
-/// Throws not_supported where the message would be too long, no_memory.
+/// `batch`: the caller sets lease, stream, request, epoch and number; the other fields, and the
+/// records after it, are filled in. `version`: the protocol version that the reader speaks. Sends a
+/// descriptor only if `attached`, which is updated, lacks the memory.
+/// Throws not_supported if the message would be too long, no_memory.
 Outgoing batch_message(const SharedView& view, const DeliveredBatch& delivered, BatchMessage batch,
                        std::uint16_t version, AttachedMemory& attached);
 

@@ -11,7 +11,7 @@ namespace {
 
 /// A message with more of them would fill the socket's buffer by itself.
 constexpr std::size_t kMaxInline = 32 << 10;
-/// Coordinates of one view: they are in memory for as long as it is served, beyond --memory.
+/// Limit for the coordinates of one view: they stay in memory while it is served, beyond --memory.
 constexpr std::uint64_t kMaxSent = 32 << 20;
 static_assert(kMaxSent <= kMaxCoordinates);
 

@@ -14,10 +14,10 @@ namespace batchfs::handoff {
 /// The CoordinateRecords of a view and the values that they name.
 std::vector<std::byte> coordinate_bytes(const View& view);
 
-/// What a Batch ends with.
+/// The last part of a Batch message.
 struct SentWindows {
   std::vector<std::byte> bytes;            // the WindowsRecord; numbers and windows where few
-  std::shared_ptr<const MemoryFile> file;  // that holds them where there are many
+  std::shared_ptr<const MemoryFile> file;  // holds them if there are many
 };
 /// Throws no_memory.
 SentWindows windows_to_send(const View& view, std::int64_t epoch, std::int64_t batch);

@@ -32,7 +32,7 @@ bool unix_address(const std::string& path, int directory, sockaddr_un& address) 
 int connect_to(const std::string& path, std::chrono::milliseconds patience) {
   const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  // connect(2) waits for as long as sending may take where the server's backlog is full.
+  // connect(2) uses the send timeout while the server's backlog is full.
   const auto limit_sending = [fd](std::chrono::milliseconds longest) {
     const timeval time{longest.count() / 1000, longest.count() % 1000 * 1000};
     ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
@@ -46,7 +46,7 @@ int connect_to(const std::string& path, std::chrono::milliseconds patience) {
     do {
       status = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     } while (status != 0 && errno == EINTR);
-    // Where there is no /proc.
+    // Without /proc.
     if (status != 0 && errno == ENOENT && fill(path, address))
       status = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   }

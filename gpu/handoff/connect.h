@@ -9,8 +9,8 @@
 
 namespace batchfs::handoff {
 
-/// The address of `path`: itself, or, where that is too long, its last component below the open
-/// `directory`. False when neither fits.
+/// The address of `path`: itself or, if that is too long, its last component below the open
+/// `directory`. False if neither fits.
 bool unix_address(const std::string& path, int directory, sockaddr_un& address);
 
 /// Connects a SOCK_SEQPACKET socket (close-on-exec, blocking). Returns it, or -1 with errno: EAGAIN

@@ -19,7 +19,7 @@ namespace {
 
 /// Messages taken at a time, so that no reader keeps the others waiting.
 constexpr int kMessagesAtATime = 32;
-/// Single batches under way for one reader.
+/// Single batches in flight for one reader.
 constexpr std::size_t kMaxGets = 64;
 /// Batches that one reader may hold.
 constexpr std::size_t kMaxLeases = 1 << 16;
@@ -70,7 +70,7 @@ void Connection::give_back(std::uint64_t bytes, bool in_host) {
   process_->give_back(in_host ? bytes : 0);
 }
 
-/// Is there room for another batch, beside what this reader and its process hold?
+/// Is there room for another batch, besides those that this reader and its process hold?
 bool Connection::fits(std::uint64_t bytes) const {
   return leases_.size() < kMaxLeases && (held_ == 0 || held_ + bytes <= delivery_->limit()) &&
          process_->fits(bytes, delivery_->host_limit(), in_host_ == 0);
@@ -255,7 +255,7 @@ void Connection::get(const GetMessage& message) {
     return;
   }
   ++gets_;
-  // In its own rank's order where it is of that rank, so that reading by number is prefetched too.
+  // In its rank's order if the batch belongs to it, so that reading by number is prefetched, too.
   const bool own = message.batch % world_ == rank_;
   ask(std::move(asked), own ? rank_ : 0, own ? world_ : 1);
 }
@@ -309,7 +309,7 @@ void Connection::state(const StateMessage& message) {
   state_asked_ = message.what;
 }
 
-/// Throws what went wrong with it.
+/// Throws the text's error.
 void Connection::send_state(const Completion& completion) {
   if (!state_asked_) return;
   StateTextMessage message{};
@@ -332,7 +332,7 @@ bool Connection::may_go_on(const Asked& asked) const {
              delivery_->slots(request_of(asked, asked.batch % stream_.step, stream_.step));
 }
 
-/// Asks for as many batches of the stream as may be under way, and sends those that are there.
+/// Requests as many batches of the stream as may be in flight, and sends those that are complete.
 void Connection::pump() {
   if (stream_.ended) return;
   while (stream_.next < stream_.count) {
@@ -343,7 +343,7 @@ void Connection::pump() {
     ++stream_.next;
     stream_.wanted = false;
     if (full) {
-      // It waits for what the batches of its own process leave no room for.
+      // The reader waits, but the batches that its own process holds leave no room.
       asked.done = true;
       asked.error = std::make_exception_ptr(no_room());
       stream_.asked.push_back(++last_token_);
@@ -405,7 +405,7 @@ bool Connection::completed(Completion completion) {
     }
   }
   const auto it = asked_.find(completion.token);
-  if (it == asked_.end()) return true;  // nobody waits for it any more
+  if (it == asked_.end()) return true;  // its reader has left
   it->second.done = true;
   it->second.delivered = std::move(completion.delivered);
   it->second.error = completion.error;

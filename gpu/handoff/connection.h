@@ -1,6 +1,6 @@
 #pragma once
-// One reader: what it may say, what it is sent, what it holds. All in the server's thread; nothing
-// here waits for the reader.
+// One reader's connection: what it may send, what it gets, what it holds. Runs in the server's
+// thread only and never waits for the reader.
 
 #include <deque>
 #include <functional>
@@ -22,15 +22,15 @@
 
 namespace batchfs::handoff {
 
-/// Reads the store again. The callback is called once, from any thread, with what has changed as
-/// JSON, or the error.
+/// Reads the store again. Calls the callback once, from any thread, with the changes as JSON, or
+/// with the error.
 using Refreshed = std::function<void(std::string, std::exception_ptr)>;
 using Refresh = std::function<void(bool force, Refreshed)>;
 
-/// What connections share. Used in the server's thread only.
+/// State shared by all connections. Used in the server's thread only.
 struct ServerContext {
   SharedViews views;                  // for new readers
-  std::vector<Delivery*> deliveries;  // in the order of preference
+  std::vector<Delivery*> deliveries;  // in order of preference
   std::vector<UnsupportedGpu> unsupported_gpus;
   std::uint64_t held = 0;  // bytes of batches that readers hold or wait for
   std::uint64_t leases = 0;
@@ -46,14 +46,14 @@ struct Completion {
   std::shared_ptr<const DeliveredBatch> delivered;
   std::exception_ptr error;
   std::shared_ptr<const MemoryFile> text{};
-  std::optional<std::string> refreshed{};  // in place of a batch: what has changed
+  std::optional<std::string> refreshed{};  // instead of a batch: the changes
 };
-/// Takes completions from any thread; may outlive the server, and then drops them.
+/// Takes completions from any thread. May outlive the server; it then drops them.
 using Complete = std::function<void(Completion)>;
 
 class Connection {
  public:
-  /// Owns `socket`. `process`: of the reader, with its other connections.
+  /// Owns `socket`. `process`: the reader's process, shared with its other connections.
   Connection(std::uint64_t id, int socket, ServerContext& context,
              std::shared_ptr<ProcessShare> process, Complete complete);
   /// Cancels its request and returns the batches it holds.
@@ -66,35 +66,35 @@ class Connection {
   /// Hello or Refresh was received.
   bool has_purpose() const { return greeted() || refreshing_; }
 
-  /// Each returns false when the connection is over.
+  /// Both return false when the connection is over.
   bool readable();
   bool completed(Completion completion);
   bool writable() { return outbox_.flush(); }
 
   /// Messages wait for the reader to take earlier ones.
   bool blocked() const { return !outbox_.empty(); }
-  /// It takes none, and is not listened to until it does.
+  /// The reader takes no messages; it is not listened to until it does.
   bool deaf() const { return outbox_.full(); }
-  /// Too many descriptors are under way on this machine: writable() is to be called again soon.
+  /// Too many descriptors are in flight on this machine: call writable() again soon.
   bool short_of_descriptors() const { return outbox_.short_of_descriptors(); }
 
-  /// Says why and ends: `flush` has been tried once when this returns.
+  /// Sends the reason and ends. `flush` has been tried once when this returns.
   void refuse(const Error& error);
 
  private:
   struct Lease {
     std::shared_ptr<const DeliveredBatch> delivered;
     std::uint64_t bytes;
-    std::uint64_t series;  // the stream it is of, 0 for none
+    std::uint64_t series;  // the stream it belongs to, 0 for none
     bool in_host;          // its bytes count in process_
     bool in_slot() const { return series != 0 && delivered != nullptr && !in_host; }
   };
-  /// A batch that was asked for and is not sent.
+  /// A batch that was requested and is not sent yet.
   struct Asked {
     std::uint64_t request = 0;  // of a Get, 0 for the stream
     std::int64_t epoch = 0, batch = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t opened = 0;  // what cancel() takes
+    std::uint64_t opened = 0;  // argument of cancel()
     bool taken = false;        // its bytes are held
     bool done = false;
     std::shared_ptr<const DeliveredBatch> delivered;
@@ -107,7 +107,7 @@ class Connection {
     std::int64_t next = 0;            // to be opened
     std::deque<std::uint64_t> asked;  // tokens, in order
     std::uint32_t depth = 1, unreleased = 0;
-    std::size_t earlier = 0;  // slots of GPU memory that hold batches of the streams before
+    std::size_t earlier = 0;  // slots of GPU memory that hold batches of earlier streams
     bool wanted = false;      // the reader waits
     bool ended = true;
   };
@@ -144,8 +144,9 @@ class Connection {
   const Complete complete_;
 
   std::shared_ptr<const SharedView> view_;
-  bool refreshing_ = false;            // it waits for the store to be read again
-  std::shared_ptr<Delivery> session_;  // where it has one of its own; goes after what came from it
+  bool refreshing_ = false;  // waits for the store to be read again
+  // if it has its own; destroyed after the batches that came from it
+  std::shared_ptr<Delivery> session_;
   Delivery* delivery_ = nullptr;
   std::int64_t rank_ = 0, world_ = 1;
   std::uint16_t version_ = kVersion;  // that both sides use

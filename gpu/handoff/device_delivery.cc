@@ -12,7 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// As many as the slots of a stream have, and decoded chunks of twice as many.
+/// A feed's share of memory, in batches: the slots of a stream, and decoded chunks of twice that
+/// size.
 constexpr std::uint64_t kBatchesOfAShare = 3 * kMaxSlots;
 /// Feeds of one rank: readers at more places share the host's batches.
 constexpr std::size_t kMaxFeedsOfARank = 2;
@@ -25,16 +26,17 @@ struct DeviceDelivery::Feed {
 
   // Guarded by the delivery's mutex.
   struct Place {
-    std::vector<Waiting> waiting;  // none: it is passed over
+    std::vector<Waiting> waiting;  // empty: the batch is passed over
   };
-  std::deque<Place> asked;  // of the stream, not yet taken
+  std::deque<Place> asked;  // requested of the stream, not yet taken
   std::int64_t next = 0;    // place of asked.front()
-  std::map<std::int64_t, std::weak_ptr<const DeliveredBatch>> given;  // and perhaps held
-  std::size_t held = 0;                                               // slots
-  std::size_t slots = kUsualSlots;  // of a stream that is not made yet
-  std::uint64_t memory = 0;         // of the delivery's, reserved
-  bool left = false;                // its reader began anew
-  bool dead = false;                // gives nothing more
+  // delivered, and perhaps still held
+  std::map<std::int64_t, std::weak_ptr<const DeliveredBatch>> given;
+  std::size_t held = 0;             // slots
+  std::size_t slots = kUsualSlots;  // before the stream exists
+  std::uint64_t memory = 0;         // reserved from the delivery's memory
+  bool left = false;                // its reader started a new stream
+  bool dead = false;                // delivers nothing more
   Fallback why_dead = Fallback::failed;
   std::uint64_t ended_before = 0;  // value of ended_ when it died
   Clock::time_point used = Clock::now();
@@ -81,8 +83,8 @@ bool DeviceDelivery::must_end(const Feed& feed, Clock::time_point now) const {
   return feed.idle() && (feed.left || now - feed.used > options_.idle_time);
 }
 
-/// Precondition: the lock is held. Feeds that nobody reads are given to the sweeper: after their
-/// time, or `all`.
+/// Precondition: the lock is held. Hands feeds that nobody reads to the sweeper: those past their
+/// idle time, or `all`.
 void DeviceDelivery::end_idle(bool all) {
   const auto now = Clock::now();
   std::erase_if(feeds_, [&](const std::shared_ptr<Feed>& feed) {
@@ -93,7 +95,7 @@ void DeviceDelivery::end_idle(bool all) {
   changed_.notify_all();
 }
 
-/// Precondition: the lock is held. The caller takes it out of feeds_.
+/// Precondition: the lock is held. The caller removes the feed from feeds_.
 void DeviceDelivery::end(const std::shared_ptr<Feed>& feed) {
   feed->stopping = true;
   if (feed->stream != nullptr) feed->stream->stop();
@@ -101,7 +103,7 @@ void DeviceDelivery::end(const std::shared_ptr<Feed>& feed) {
   changed_.notify_all();
 }
 
-/// Ends feeds where nobody has to wait for it.
+/// Joins and destroys ended feeds in a thread of its own, so that nobody waits for it.
 void DeviceDelivery::sweep() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -128,8 +130,8 @@ void DeviceDelivery::sweep() {
 }
 
 /// Precondition: the lock is held, `feed` is being made. Ends feeds that nobody reads, the longest
-/// unused first, until no more than `most_used` of the memory is used, and waits until the memory
-/// of all that are ending is free.
+/// unused first, until at most `most_used` of the memory is used, and waits until the memory of all
+/// ending feeds is free.
 void DeviceDelivery::make_room(std::unique_lock<std::mutex>& lock, const Feed& feed,
                                std::uint64_t most_used) {
   for (;;) {
@@ -146,15 +148,15 @@ void DeviceDelivery::make_room(std::unique_lock<std::mutex>& lock, const Feed& f
   }
 }
 
-/// A feed's share of `memory`. One reader has a second feed only where it began anew and still
-/// holds batches of the first, so that large batches get more than half of it.
+/// A feed's share of `memory`. A single reader has a second feed only if it started a new stream
+/// while it still holds batches of the first, so large batches get more than half of the memory.
 std::uint64_t DeviceDelivery::share_of(std::uint64_t memory, const BatchRequest& first) const {
   if (!options_.one_reader) return memory / 2;
   return std::clamp(kBatchesOfAShare * bytes(*first.view, first.batch), memory / 2, memory / 4 * 3);
 }
 
-/// Without the lock, in the feed's thread. Null when the feed is stopping; throws what the stream
-/// throws, no_memory also where no memory is free.
+/// Runs in the feed's thread, without the lock. Returns null when the feed is stopping; throws the
+/// stream's errors, and no_memory if no memory is free.
 std::unique_ptr<SlotStream> DeviceDelivery::make_stream(Feed& feed, const BatchRequest& first) {
   std::unique_lock lock(mutex_);
   make_room(lock, feed, share_of(options_.memory, first));
@@ -191,7 +193,7 @@ std::unique_ptr<SlotStream> DeviceDelivery::make_stream(Feed& feed, const BatchR
   }
 }
 
-/// Precondition: the lock is held. The feed that has this place, or will; null where none can.
+/// Precondition: the lock is held. Returns the feed that has this place, or will; null if none can.
 std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchRequest& request,
                                                                std::int64_t place,
                                                                Fallback& why_not) {
@@ -200,12 +202,11 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
     const auto& feed = *it;
     if (!feed->is_of(request)) continue;
     if (feed->left) {
-      if (feed->idle()) others.push_back(feed);  // the thread that ends it may not have run yet
+      if (feed->idle()) others.push_back(feed);  // its thread may not have run yet
       continue;
     }
     if (feed->dead) {
-      // It is not tried again before its time, but where memory has become free since, or can be
-      // made so.
+      // It is retried after its time, or when memory has become free since, or can be freed.
       const bool has_memory = feed->ended_before != ended_ ||
                               std::any_of(feeds_.begin(), feeds_.end(), [&](const auto& other) {
                                 return other != feed && other->memory > 0 && other->idle();
@@ -223,7 +224,7 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
     others.push_back(feed);
   }
   for (const auto& other : others) {
-    if (other->idle()) {  // its reader began anew
+    if (other->idle()) {  // its reader started a new stream
       end(other);
       std::erase(feeds_, other);
     } else if (options_.one_reader) {
@@ -261,7 +262,7 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
     std::unique_lock lock(mutex_);
     const std::int64_t of_rank = request.view->rank_batches(request.rank, request.world);
     const std::int64_t place = request.epoch * of_rank + request.batch;
-    // Behind the last that the stream has: ranks that are padded, epochs that nobody announced.
+    // Beyond the stream's last place: padded ranks, and epochs that nobody announced.
     const bool streamed = request.batch < of_rank && request.epoch < request.view->epochs();
     if (!streamed) why = Fallback::past_end;
     if (const auto feed = streamed ? feed_for(request, place, why) : nullptr) {
@@ -277,7 +278,7 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
       if (place == feed->end()) feed->asked.emplace_back();
       changed_.notify_all();
       auto& waiting = feed->asked[static_cast<std::size_t>(place - feed->next)].waiting;
-      // It must get a slot without anybody's giving one back.
+      // A slot must be available without waiting for a release.
       if (feed->held + static_cast<std::size_t>(place - feed->next) < feed->slots) {
         const std::uint64_t id = ++last_opened_;
         waiting.push_back({id, std::move(request), std::move(done)});
@@ -307,7 +308,7 @@ std::uint64_t DeviceDelivery::open_on_host(BatchRequest request, Fallback why, D
   return id;
 }
 
-/// What the host delivery calls for a batch that a GPU should have made.
+/// Wraps `done` for a batch that a GPU should have made and the host delivery makes instead.
 Delivery::Done DeviceDelivery::from_host(std::uint64_t id, Fallback why, Done done) {
   return [this, id, why, done = std::move(done)](std::shared_ptr<const DeliveredBatch> delivered,
                                                  std::exception_ptr error) {
@@ -347,7 +348,7 @@ void DeviceDelivery::cancel(std::uint64_t opened) {
     done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
 }
 
-/// A feed's thread: takes batches as they are asked for.
+/// A feed's thread: takes batches in the order of the requests.
 void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
   DeliveredBatch::Memory piece;
   Reason reason;
@@ -365,7 +366,8 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
       piece = {stream->id() != 0 ? stream->id() : ++last_memory_, stream->size(), stream->kind(),
                stream->fd(), false};
       feed.stream = std::move(stream);
-      // Opened before it was known how many slots fit: their readers may hold the others and wait.
+      // These were opened before the number of slots was known: their readers may hold the others
+      // and wait.
       for (std::size_t place = feed.slots; place < feed.asked.size(); ++place)
         take_to_host(feed.asked[place].waiting, beyond);
     }
@@ -428,7 +430,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     if (delivered != nullptr && waiting.empty()) slot.release();
     for (std::size_t i = 0; i < waiting.size() && !slot.why_host.empty(); ++i)
       fallbacks_.count(*feed.view, {Fallback::not_decoded, slot.why_host});
-    // Nothing of it is kept here: its readers may return it before this thread continues.
+    // Keeps no reference: the readers may return the batch before this thread continues.
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       if (is_for_host)
         hand_to_host(std::move(waiting[i]), FallbackLog::reason_of(error_of(error)));
@@ -439,8 +441,8 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     delivered = nullptr;
     lock.lock();
   }
-  // What still waits comes from the host, unless its reader has left; when the delivery ends,
-  // nobody waits.
+  // Waiting requests go to the host, unless their reader has left; when the delivery ends, nobody
+  // waits.
   feed.dead = true;
   feed.left = feed.left || has_left;
   feed.why_dead = reason.why;
@@ -467,7 +469,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
   lock.unlock();
 }
 
-/// Precondition: the lock is held. hand_to_host() follows for each, without it.
+/// Precondition: the lock is held. Call hand_to_host() for each afterwards, without it.
 void DeviceDelivery::take_to_host(std::vector<Waiting>& waiting, std::vector<Waiting>& taken) {
   for (Waiting& one : waiting) {
     opened_[one.id] = {true, 0, nullptr, 0};
@@ -476,7 +478,7 @@ void DeviceDelivery::take_to_host(std::vector<Waiting>& waiting, std::vector<Wai
   waiting.clear();
 }
 
-/// Precondition: the lock is not held, opened_ says already that it is on the host.
+/// Precondition: the lock is not held; opened_ records already that the request is on the host.
 void DeviceDelivery::hand_to_host(Waiting one, const Reason& reason) {
   fallbacks_.count(*one.request.view, reason);
   const std::uint64_t host = host_.open(std::move(one.request), Order::stream,

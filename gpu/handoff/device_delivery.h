@@ -2,15 +2,15 @@
 // Mode server: batches in slots of device memory, which the readers map.
 //
 // One feed for each (view, rank, world) that is read in order: a stream of batches, its slots and a
-// thread. Readers of the same rank share its batches for as long as somebody holds them; where they
-// read at two places, there are two feeds. Batches that no feed can give come from the host
-// delivery, in host memory, and the reader copies them. Each is counted under its Fallback, and the
-// first of each kind of a view is logged.
+// thread. Readers of the same rank share its batches as long as somebody holds them; if they read
+// at two places, there are two feeds. Batches that no feed can deliver come from the host delivery,
+// in host memory, and the reader copies them. Each is counted under its Fallback, and the first of
+// each kind of a view is logged.
 //
-// Memory. A feed gets half of the free memory, and up to three quarters where all batches are for
-// one reader and are large. A feed that nobody reads is kept for `idle_time`, because its reader
-// may continue. When more than one such share of all memory is in use, or a new feed needs more
-// than is free, those that nobody reads are ended first, the longest unused before the others.
+// Memory. A feed gets half of the free memory, and up to three quarters if all batches are for one
+// reader and are large. A feed without readers is kept for `idle_time`, because its reader may
+// continue. When more than one such share of all memory is in use, or a new feed needs more than is
+// free, feeds without readers end first, the longest unused before the others.
 
 #include <array>
 #include <atomic>
@@ -33,8 +33,8 @@
 
 namespace batchfs::handoff {
 
-/// Slots of a stream: what a reader asks for at first, and two that are made meanwhile; fewer where
-/// memory is short.
+/// Slots of a stream: the ones that a reader requests at first, and two that are filled meanwhile;
+/// fewer if memory is short.
 constexpr std::uint32_t kUsualSlots = 3, kMaxSlots = kUsualSlots + 2, kMinSlots = 2;
 
 /// Batches of one rank, in order, in slots. next() and the constructor's work wait; the rest does
@@ -50,8 +50,8 @@ class SlotStream {
     std::string why_host;           // why the CPU made it; empty: the GPU did
   };
   virtual ~SlotStream() = default;
-  /// The next batch. Throws what went wrong with it, not_supported where only the host can make it:
-  /// those after it still come, unless broken(); then interrupted where its only reader has left.
+  /// The next batch. Throws its error, not_supported if only the host can make it: later batches
+  /// still come, unless broken(); then interrupted if its only reader has left.
   virtual Slot next() = 0;
   virtual bool broken() const = 0;
   /// From any thread: next() throws soon, if it could wait for a reader.
@@ -74,8 +74,8 @@ class DeviceDelivery final : public Delivery {
     std::array<std::uint8_t, 16> uuid{};          // of the device
     std::uint64_t memory = 0;                     // of the device, for all feeds
     std::chrono::milliseconds idle_time{30'000};  // after which a feed that nobody reads is ended
-    /// All batches are for one reader: where it begins anew, it has left its stream, and large
-    /// batches get a larger share of the memory.
+    /// All batches are for one reader: when it starts a new stream, it has left the old one, and
+    /// large batches get a larger share of the memory.
     bool one_reader = false;
     /// Makes the stream that begins with this batch, in so much memory. Throws.
     std::function<std::unique_ptr<SlotStream>(const BatchRequest&, std::uint64_t memory)>
@@ -83,7 +83,7 @@ class DeviceDelivery final : public Delivery {
   };
   /// `host` and `counters`, those of all that the process reads, outlive it.
   DeviceDelivery(Options options, Delivery& host, Counters& counters, Log& log);
-  /// Nobody holds batches of it.
+  /// Precondition: nobody holds its batches.
   ~DeviceDelivery() override;
 
   Mode mode() const override { return Mode::server; }
@@ -116,7 +116,7 @@ class DeviceDelivery final : public Delivery {
   using Reason = FallbackLog::Reason;
   struct Opened {
     bool on_host = false;
-    std::uint64_t host = 0;  // what the host delivery gave
+    std::uint64_t host = 0;  // waiter of the host delivery
     std::shared_ptr<Feed> feed;
     std::int64_t place = 0;
   };
@@ -147,7 +147,7 @@ class DeviceDelivery final : public Delivery {
   Delivery& host_;
   Counters& counters_;
 
-  mutable std::mutex mutex_;  // guards what follows, and the feeds
+  mutable std::mutex mutex_;  // guards the members below, and the feeds
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Feed>> feeds_;
   std::vector<std::shared_ptr<Feed>> ending_;  // for the sweeper, until their memory is free

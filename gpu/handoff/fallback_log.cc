@@ -26,7 +26,7 @@ std::string explanation(Fallback why) {
   return "unknown";
 }
 
-/// Follows from what readers do, not from a lack of anything.
+/// Is the fallback a consequence of the readers' behaviour rather than of missing resources?
 bool is_expected(Fallback why) {
   return why == Fallback::by_number || why == Fallback::behind || why == Fallback::past_end;
 }

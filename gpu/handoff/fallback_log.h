@@ -26,8 +26,8 @@ class FallbackLog {
 
   struct Reason {
     Fallback why = Fallback::failed;
-    std::string detail = {};   // for the log; empty: what `why` says
-    bool is_expected = false;  // nothing is wrong
+    std::string detail = {};   // for the log; empty: the text of `why`
+    bool is_expected = false;  // not an error
   };
   static Reason reason_of(Fallback why);
   static Reason reason_of(const Error& error);

@@ -1,6 +1,6 @@
 #pragma once
 // Mode shm: the engine's memory files themselves. Nothing is copied, and all readers of a batch
-// share its memory. What they have let go of is used again.
+// share its memory. Released memory is reused.
 
 #include "engine/pipeline/engine.h"
 #include "gpu/handoff/delivery.h"
@@ -24,7 +24,7 @@ class HostDelivery final : public Delivery {
 
  private:
   Engine& engine_;
-  /// Shared with batches under way: the engine may finish them when this is gone.
+  /// Shared with batches in flight: the engine may finish them after this is destroyed.
   const std::shared_ptr<std::atomic<std::uint64_t>> last_id_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
 };

@@ -35,7 +35,8 @@ constexpr int kBacklog = 128;
 
 /// Does a process listen there? A socket file without one refuses connections.
 bool is_live(const std::string& path) {
-  const int fd = connect_to(path, std::chrono::milliseconds(1));  // one that hangs is there, too
+  // a server that hangs counts as live
+  const int fd = connect_to(path, std::chrono::milliseconds(1));
   if (fd >= 0) ::close(fd);
   return fd >= 0 || errno != ECONNREFUSED;
 }
@@ -70,7 +71,7 @@ Listener::Listener(std::string path)
                 path_);
   fd_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0) fail("making a socket", path_);
-  // Under another name until one can connect to it; through /proc where the path is too long.
+  // Binds under another name until connections work; through /proc if the path is too long.
   const std::string fresh = fmt::format("{}.{}", path_, std::random_device()());
   const int directory =
       ::open(std::filesystem::path(path_).parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);

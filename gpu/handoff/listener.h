@@ -1,14 +1,13 @@
 #pragma once
-// The socket that readers connect to, and where it is.
+// The socket that readers connect to, and its location.
 //
 // A FUSE mount cannot hold a socket: bind(2) needs mknod on the file system, and connect(2) finds a
 // listener by the inode it is bound to, never by one that FUSE shows. So the socket lies outside of
 // the mount and `.batchfs/handoff.sock` is a symbolic link to it: connect(2) follows it, so any
-// program can connect to the path in the mount, and readlink(2) says where the socket really is (to
+// program can connect to the path in the mount, and readlink(2) returns the socket's real path (to
 // bind-mount it into a container, or when the mount's path is too long for a socket address).
-// Rejected: an abstract name, which is bound to a network namespace, of which containers have their
-// own, and which any user could take; a text file with the address, which only a library of ours
-// could use.
+// Rejected: an abstract name, which is bound to a network namespace (containers have their own) and
+// which any user could take; a text file with the address, which only our own library could use.
 //
 // It lies in a private directory (private_directory.h), under a name with the process's number in
 // it, so that mounts do not meet. Sockets that a killed process left there are removed by the next
@@ -22,11 +21,11 @@ namespace batchfs::handoff {
 /// when one can connect to it and is removed with this object.
 class Listener {
  public:
-  /// At this path, replacing a socket that nobody listens to. Throws invalid_argument when another
-  /// kind of file or a live socket is there, access_denied (also where other users could replace
-  /// it) or io.
+  /// Listens at this path, replacing a socket without a listener. Throws invalid_argument if
+  /// another kind of file or a live socket exists there, access_denied (also if other users could
+  /// replace the socket) or io.
   explicit Listener(std::string path);
-  /// In the user's own directory, which is made where it is missing.
+  /// Listens in the user's own directory, and creates that if it is missing.
   static Listener in_runtime_directory();
   ~Listener();
   Listener(Listener&& other) noexcept;

@@ -15,7 +15,7 @@
 
 namespace batchfs::handoff {
 
-/// Throws invalid_argument where the bytes are too few.
+/// Throws invalid_argument if there are too few bytes.
 template <class Message>
 Message read_as(std::span<const std::byte> bytes) {
   Message message;
@@ -25,7 +25,7 @@ Message read_as(std::span<const std::byte> bytes) {
   return message;
 }
 
-/// The same for messages without records behind them.
+/// The same for messages without records.
 template <class Message>
 Message read_exactly(std::span<const std::byte> bytes) {
   if (bytes.size() != sizeof(Message))
@@ -54,7 +54,7 @@ std::vector<std::byte> message_of(const Message& message, MessageType type) {
   return bytes;
 }
 
-/// `text`: JSON. What is longer than a message is cut.
+/// `text`: JSON. Cut to the maximum length of a message.
 inline std::vector<std::byte> refreshed_message(std::string_view text) {
   text = text.substr(0, kMaxMessage - sizeof(RefreshedMessage));
   RefreshedMessage message{};

@@ -16,7 +16,7 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
   for (;;) {
     if (send_passing(socket, bytes, descriptors) >= 0) return true;
     if (errno != ETOOMANYREFS && errno != ENOBUFS && errno != ENOMEM) return false;
-    ::usleep(1000);  // others' descriptors are under way
+    ::usleep(1000);  // descriptors of other sockets are in flight
   }
 }
 

@@ -19,8 +19,8 @@ struct ReceivedMessage {
   std::vector<Descriptor> descriptors;
 };
 
-/// Waits for a message. False when the other side is gone, or sent one that is longer than
-/// `longest` or carries more than kMaxDescriptors, or whose header says another length.
+/// Waits for a message. Returns false if the other side is gone, or sent a message that is longer
+/// than `longest`, carries more than kMaxDescriptors, or contradicts its header's length.
 bool receive_message(int socket, std::size_t longest, ReceivedMessage& message);
 
 }  // namespace batchfs::handoff

@@ -25,16 +25,16 @@ class Outbox {
   explicit Outbox(int socket) : socket_(socket) {}
 
   void add(Outgoing message) { messages_.push_back(std::move(message)); }
-  /// Drops what was not sent.
+  /// Drops unsent messages.
   void clear() { messages_.clear(); }
 
-  /// Sends what the socket takes, without waiting. False when the reader is gone.
+  /// Sends as much as the socket takes, without waiting. False if the reader is gone.
   bool flush();
 
   bool empty() const { return messages_.empty(); }
   /// The reader takes nothing: it is not listened to until it does.
   bool full() const { return messages_.size() >= kMost; }
-  /// Too many descriptors are under way on this machine: flush() is to be called again soon.
+  /// Too many descriptors are in flight on this machine: call flush() again soon.
   bool short_of_descriptors() const { return short_of_descriptors_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Where this user's sockets lie: in a directory that only the user can enter.
+// Directories for this user's sockets, which only the user can enter.
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace batchfs::handoff {
 std::vector<std::string> private_directories();
 
 /// The first of them that exists or can be made, belongs to this user, and that nobody else can
-/// enter or replace. Throws access_denied where there is none.
+/// enter or replace. Throws access_denied if there is none.
 std::string private_directory();
 
 }  // namespace batchfs::handoff

@@ -1,6 +1,6 @@
 #pragma once
-// What one process holds over all of its connections, and the share of the server's memory and
-// descriptors that it may hold: one that stops, or keeps every batch, must leave batches for the
+// Accounts what one process holds over all of its connections, and limits its share of the server's
+// memory and descriptors: a process that stops, or keeps every batch, must leave batches for the
 // others. Used in the server's thread only.
 
 #include <cstddef>
@@ -10,22 +10,22 @@ namespace batchfs::handoff {
 
 class ProcessShare {
  public:
-  /// `most_batches`: what the server's descriptors and mappings are enough for, in batches of one
-  /// process.
+  /// `most_batches`: batches of one process for which the server's descriptors and mappings
+  /// suffice.
   explicit ProcessShare(std::size_t most_batches) : most_batches_(most_batches) {}
 
-  /// A batch is made or held; it may lie in so many bytes of host memory.
+  /// A batch is made or held; it may take `bytes` of host memory.
   void take(std::uint64_t bytes);
-  /// It turned out to lie in device memory.
+  /// The batch turned out to lie in device memory.
   void leave_host(std::uint64_t bytes) { bytes_ -= bytes; }
-  /// It is released: `bytes` of host memory, 0 after leave_host().
+  /// The batch is released: `bytes` of host memory, 0 after leave_host().
   void give_back(std::uint64_t bytes);
 
-  /// Fits another batch of so many bytes, of `limit` bytes of host memory? Half of them are for a
-  /// process, three quarters where the connection that asks (`first`) holds none; two batches
-  /// always, where there is room for three.
+  /// Does another batch of `bytes` bytes fit, within `limit` bytes of host memory? A process gets
+  /// half of them, or three quarters if the connection that asks holds no batch (`first`); always
+  /// two batches if there is room for three.
   bool fits(std::uint64_t bytes, std::uint64_t limit, bool first) const;
-  /// Fits another one that nobody waits for yet? Connections share what their process may hold.
+  /// Does another batch fit that nobody waits for yet? A process's connections share its limit.
   bool fits_ahead(std::uint64_t bytes, std::uint64_t limit) const;
 
   std::size_t batches() const { return batches_; }
@@ -39,8 +39,8 @@ class ProcessShare {
   std::uint64_t bytes_ = 0;  // of host memory
 };
 
-/// Batches that one process may hold, whatever their size, so that the descriptors and mappings of
-/// this process are enough for others too.
+/// Batches that one process may hold, whatever their size, so that this process's descriptors and
+/// mappings suffice for others, too.
 std::size_t most_batches_of_process();
 
 }  // namespace batchfs::handoff

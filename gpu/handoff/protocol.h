@@ -1,6 +1,6 @@
 #pragma once
-// The hand-off's wire format: what a reader and the process that makes batches say to each other
-// over a Unix socket.
+// The hand-off's wire format: messages between a reader and the process that makes batches, over a
+// Unix socket.
 //
 // The socket is of type SOCK_SEQPACKET: a message arrives whole or not at all, and descriptors
 // arrive with the message they belong to. Every message is one of the structs below, in the
@@ -31,26 +31,26 @@
 //                                             <-       Refreshed or Refused; then the connection
 //                                                                ends
 //
-// A Batch is leased: its memory stays as it is until the reader releases the lease or its
-// connection ends, which a reader's death does too. A batch that cannot be made is Failed, in its
-// place in the stream; the stream goes on behind it. What the reader does not take is not made: a
-// stream has at most `depth` batches that are not released, fewer where memory is short; batches of
-// earlier streams in slots of GPU memory count too. A reader that keeps them all and waits for
-// another says Want, and gets one more, or Failed when that would not fit into memory. It does not
-// say so while a GPU works on what its consumer has let go of: a slot comes back soon.
+// A Batch is leased: its memory stays unchanged until the reader releases the lease or its
+// connection ends, as it does with the reader's death. A batch that cannot be made is Failed, in
+// its place in the stream; the stream continues after it. Batches are made only as the reader takes
+// them: a stream has at most `depth` batches that are not released, fewer if memory is short;
+// batches of earlier streams in slots of GPU memory count, too. A reader that keeps them all and
+// waits for another sends Want, and gets one more, or Failed if that would not fit into memory. It
+// does not send it while a GPU works on batches that its consumer has released: a slot will soon be
+// free.
 //
-// Memory. A batch's tensors lie in pieces of memory, each with an id that the server gives once per
-// connection. The message that names an id for the first time carries the descriptor
-// (kMemoryAttached); a piece that is kTransient belongs to one batch and is unmapped with its
-// release, any other stays mapped and its id comes again, slots of a ring for instance, until
-// another of its kind comes that is not transient either, or the connection ends: then it is
-// unmapped when the last batch in it is released. Which kinds of memory may come is what the
-// reader's Hello said it can map.
+// Memory. A batch's tensors lie in pieces of memory, each with an id that is unique in the
+// connection. The first message with an id carries the descriptor (kMemoryAttached); a piece that
+// is kTransient belongs to one batch and is unmapped with its release. Any other piece, a slot of a
+// ring for instance, stays mapped and its id is used again, until another non-transient piece of
+// its kind comes or the connection ends: then it is unmapped when the last batch in it is released.
+// The reader's Hello lists the kinds of memory that it can map.
 //
-// Mode client. The server makes no batches then, it makes programs (gpu/program/program.h) that the
-// reader runs on its own device, in memory of its own (MemoryKind::own). The Welcome comes with a
-// second descriptor, a socket that carries Setups: each begins a series of programs, which has a
-// socket of its own, so that it ends as a socket does:
+// Mode client. The server then makes programs (gpu/program/program.h) instead of batches, and the
+// reader runs them on its own device, in its own memory (MemoryKind::own). The Welcome comes with a
+// second descriptor, a socket that carries Setups: each begins a series of programs, which has its
+// own socket, so that the series ends when the socket closes:
 //
 //   reader                                             server
 //                                             <-       Setup     areas, tables; with it the
@@ -61,19 +61,21 @@
 //                                                                descriptor of its bytes
 //   Ended      in the order of programs       ->
 //
-// A Batch in MemoryKind::own comes when the last of its programs has ended well; its memory's id is
-// the Setup's. What a program needs in its batch's slot is free: the reader released what was
-// there. A batch that programs cannot make comes in host memory. A reader whose device fails says
-// so and ends the socket of the series: then all come so.
+// A Batch in MemoryKind::own comes when the last of its programs has ended successfully; its
+// memory's id is the Setup's. The program's part of its batch's slot is free: the reader released
+// its earlier contents. A batch that programs cannot make comes in host memory. A reader whose
+// device fails reports that and ends the socket of the series: then all batches come in host
+// memory.
 //
-// Refresh. In place of Hello, a process of the same user may send Refresh, a Header alone: the
-// store is read again, which may take long; with ForceRefresh also its data, where its metadata is
-// as before. The answer is Refreshed or Refused; then the connection ends. Readers that said Hello
-// before that keep the view as it was, those that come later get the new one.
+// Refresh. Instead of Hello, a process of the same user may send Refresh, a Header alone: the store
+// is read again, which may take long; with ForceRefresh also its data if its metadata is unchanged.
+// The answer is Refreshed or Refused; then the connection ends. Readers that sent Hello before keep
+// the old view, later ones get the new one.
 //
-// Growing. A reader says the newest version it knows, the server answers with the one both use. A
-// new kind of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new
-// MessageType, sent only to who said in HelloMessage::features that it understands it.
+// Growing. A reader sends the newest version it knows, the server answers with the version that
+// both use. A new kind of memory is a new MemoryKind with a bit in HelloMessage::kinds; a new step
+// is a new MessageType, sent only to readers that declared in HelloMessage::features that they
+// understand it.
 
 #include <bit>
 #include <cstddef>
@@ -84,28 +86,28 @@ namespace batchfs::handoff {
 static_assert(std::endian::native == std::endian::little);
 
 /// Version 2: coordinates come with the Welcome, sample numbers and windows with each Batch. State
-/// came later within it: a server that does not know it answers Refused, as to any message that it
-/// does not know. Version 3: a reader that waits says Want also where all that it holds is of an
-/// earlier stream. Version 4: the Welcome names the reading of the store.
+/// was added later within it: a server that does not know it answers Refused, as to any unknown
+/// message. Version 3: a reader that waits sends Want also if all batches that it holds belong to
+/// an earlier stream. Version 4: the Welcome names the reading of the store.
 inline constexpr std::uint16_t kVersion = 4;
 
 /// The longest message, with its records.
 inline constexpr std::uint32_t kMaxMessage = 128 << 10;
-/// Leases in one Release.
+/// Maximum number of leases in one Release.
 inline constexpr std::uint32_t kMaxReleases = 1024;
-/// Batches of a stream that are not released, at most.
+/// Maximum number of unreleased batches of a stream.
 inline constexpr std::uint32_t kMaxDepth = 64;
-/// Descriptors of one message: SCM_MAX_FD of Linux is 253.
+/// Maximum number of descriptors of one message: SCM_MAX_FD of Linux is 253.
 inline constexpr std::uint32_t kMaxDescriptors = 16;
-/// Ranks of worlds up to this size.
+/// Maximum size of a world.
 inline constexpr std::int64_t kMaxWorld = 65536;
-/// Samples of a batch: the bound of "batch" in views.
+/// Maximum number of samples of a batch: the bound of "batch" in views.
 inline constexpr std::int64_t kMaxSamples = 1 << 24;
-/// Dimensions of a view's windows.
+/// Maximum number of dimensions of a view's windows.
 inline constexpr std::uint32_t kMaxWindowDims = 64;
-/// Bytes of a text of StateText.
+/// Maximum number of bytes of a text of StateText.
 inline constexpr std::uint64_t kMaxStateText = std::uint64_t{64} << 20;
-/// Bytes of a view's coordinates. What does not fit is left out.
+/// Maximum number of bytes of a view's coordinates. Coordinates that do not fit are left out.
 inline constexpr std::uint64_t kMaxCoordinates = std::uint64_t{256} << 20;
 
 enum class MessageType : std::uint16_t {
@@ -113,10 +115,10 @@ enum class MessageType : std::uint16_t {
   start = 2,
   get = 3,
   release = 4,
-  want = 5,           // sent by readers, as those above
+  want = 5,           // sent by readers, like the ones above
   state = 6,          // sent by monitoring clients
-  refresh = 7,        // sent in place of Hello, to have the store read again
-  force_refresh = 8,  // the same, also where nothing seems to have changed
+  refresh = 7,        // sent instead of Hello, to have the store read again
+  force_refresh = 8,  // the same, even if nothing seems to have changed
   welcome = 64,
   batch = 65,
   end = 66,
@@ -140,7 +142,7 @@ enum class Mode : std::uint32_t {
   automatic = 0,  // the server chooses
   shm = 1,        // memory files of the host
   server = 2,     // slots of device memory that the server fills
-  client = 3,     // compressed chunks and what to do with them: the reader decodes
+  client = 3,     // compressed chunks and their programs: the reader decodes
 };
 
 enum class MemoryKind : std::uint32_t {
@@ -153,11 +155,11 @@ inline constexpr std::uint32_t bit(MemoryKind kind) {
   return 1u << static_cast<std::uint32_t>(kind);
 }
 
-/// Why a batch of a reader that wants batches on a GPU was not made there.
+/// Why a batch for a reader that wants batches on a GPU was not made there.
 enum class Fallback : std::uint32_t {
   none = 0,
-  by_number = 1,    // it was asked for alone, not in a stream
-  behind = 2,       // other readers of the same rank read elsewhere
+  by_number = 1,    // requested alone, not in a stream
+  behind = 2,       // other readers of the same rank read at another place
   past_end = 3,     // padding of a rank, or an epoch past the view's last
   slots_held = 4,   // readers hold all slots
   no_memory = 5,    // there is too little GPU memory for the view
@@ -173,15 +175,15 @@ struct HelloMessage {
   std::uint64_t features;  // bits of message types beyond version 1: none yet
   std::int64_t rank, world;
   std::uint8_t gpu_uuid[16];  // of the device it wants batches on; zero for none
-  std::uint32_t name_length;  // of the view; 0 where the server has one only
-  std::uint32_t device_mib;   // memory that a decoder of its own may take, for MemoryKind::own
+  std::uint32_t name_length;  // of the view; 0 if the server has only one
+  std::uint32_t device_mib;   // memory that the reader's decoder may take, for MemoryKind::own
   char name[256];
 };
 
-/// Its one descriptor is a memory file with two JSON texts, one behind the other: schema.json and
-/// view.json, as the mount has them. From version 2 on a CoordinatesRecord follows.
+/// Its one descriptor is a memory file with two JSON texts, one after the other: schema.json and
+/// view.json, like the mount's files. From version 2 on a CoordinatesRecord follows.
 struct WelcomeMessage {
-  Header header;  // version: the one both use
+  Header header;  // version: the one that both use
   Mode mode;      // never automatic
   std::uint32_t largest_depth;
   std::uint64_t schema_length, view_length;  // bytes of the texts
@@ -190,7 +192,7 @@ struct WelcomeMessage {
   std::uint32_t tensor_count;
 };
 
-/// Behind a Welcome of version 2 or later. The memory file holds, behind the texts and from a
+/// Follows a Welcome of version 2 or later. The memory file holds, after the texts and from a
 /// multiple of 8 on, `length` bytes: a CoordinateRecord for each of the schema's coordinates, and
 /// their values.
 struct CoordinatesRecord {
@@ -199,11 +201,11 @@ struct CoordinatesRecord {
   std::uint32_t window_count;  // dimensions of the schema's windows
 };
 
-/// Behind the CoordinatesRecord of version 4 or later: which reading of the store the batches are
-/// of. A server that continues a session names its readings alike: a reader that connects again
-/// does not go on with another one, also where the view looks the same.
+/// Follows the CoordinatesRecord of version 4 or later: the reading of the store of the batches. A
+/// server that continues a session has the same numbers of readings: a reader that connects again
+/// does not continue with another reading, even if the view looks the same.
 struct ReadingRecord {
-  std::uint64_t session = 0;  // 0: none, and nothing is known
+  std::uint64_t session = 0;  // 0: no session, and the reading is unknown
   std::uint64_t number = 0;   // of the session's readings
 };
 
@@ -213,13 +215,12 @@ struct CoordinateRecord {
   std::uint64_t bytes;
 };
 
-/// What happens to samples that do not fill a batch, and to batches that do not fill a round of
-/// ranks.
+/// Rule for samples that do not fill a batch, and for batches that do not fill a round of ranks.
 enum class Remainder : std::uint32_t { keep = 0, drop = 1, pad = 2 };
 
-/// The batches first, first + step, ... `count` of them. Takes the place of the stream before it,
-/// whose batches may still arrive: the reader releases those. `stream` is any number but 0; `count`
-/// 0 only ends.
+/// The batches first, first + step, ... `count` of them. Replaces the stream before it, whose
+/// batches may still arrive: the reader releases those. `stream` is any number but 0; `count` 0
+/// only ends the earlier stream.
 struct StartMessage {
   Header header;
   std::uint64_t stream;
@@ -230,7 +231,7 @@ struct StartMessage {
 
 struct GetMessage {
   Header header;
-  std::uint64_t request;  // any number but 0, comes back with the answer
+  std::uint64_t request;  // any number but 0, repeated in the answer
   std::int64_t epoch, batch;
 };
 
@@ -241,8 +242,8 @@ struct ReleaseMessage {
   std::uint32_t reserved;
 };
 
-/// From now on the stream's depth is `depth`, and the reader waits for what follows on `received`
-/// batches or failures of the stream. Where more than these are sent already, it does not wait any
+/// From now on the stream's depth is `depth`, and the reader waits for the answer after `received`
+/// batches or failures of the stream. If more than these are sent already, it does not wait any
 /// more when this is read. kOnlyDepth: it does not wait.
 struct WantMessage {
   Header header;
@@ -254,7 +255,7 @@ struct WantMessage {
 inline constexpr std::uint64_t kOnlyDepth = UINT64_MAX;
 
 /// Followed by MemoryRecord[memory_count], TensorRecord[tensor_count], std::int64_t[dim_count]: the
-/// shapes of the tensors one behind the other, in the order of the schema. Elements lie in C order.
+/// shapes of the tensors one after the other, in the order of the schema. Elements lie in C order.
 /// From version 2 on a WindowsRecord follows.
 struct BatchMessage {
   Header header;
@@ -263,7 +264,7 @@ struct BatchMessage {
   std::uint64_t request;  // of the Get, 0 for a stream
   std::int64_t epoch, batch, samples;
   std::uint32_t memory_count, tensor_count, dim_count;
-  Fallback fallback;  // none where the reader wants no GPU
+  Fallback fallback;  // none if the reader wants no GPU
 };
 
 inline constexpr std::uint32_t kMemoryAttached = 1;
@@ -296,8 +297,8 @@ struct EndMessage {
   std::uint64_t stream;
 };
 
-/// Followed by the two texts, UTF-8. Of a stream it counts as one of its batches until its lease is
-/// released.
+/// Followed by the two texts, UTF-8. A Failed of a stream counts as one of its batches until its
+/// lease is released.
 struct FailedMessage {
   Header header;
   std::uint64_t lease;  // 0 for a Get
@@ -316,18 +317,18 @@ struct RefusedMessage {
   std::uint32_t reserved;
 };
 
-/// What a State asks for: the texts of the files in .batchfs of a mount.
+/// Texts that a State can request: those of the files in .batchfs of a mount.
 enum class StateText : std::uint32_t { status = 1, metrics = 2, config = 3, trace = 4, log = 5 };
 
-/// One at a time: the next after the answer.
+/// One at a time: send the next after the answer.
 struct StateMessage {
   Header header;
   StateText what;
   std::uint32_t reserved;
 };
 
-/// With a descriptor: a memory file of at least `length` bytes, at most kMaxStateText. Where there
-/// is no such text, Refused.
+/// With a descriptor: a memory file of at least `length` bytes, at most kMaxStateText. If the text
+/// does not exist, Refused.
 struct StateTextMessage {
   Header header;
   StateText what;
@@ -335,7 +336,7 @@ struct StateTextMessage {
   std::uint64_t length;
 };
 
-/// Followed by `length` bytes of JSON: what has changed.
+/// Followed by `length` bytes of JSON: the changes.
 struct RefreshedMessage {
   Header header;
   std::uint32_t length;
@@ -358,7 +359,7 @@ struct ProgramMessage {
 
 /// Followed by `count` numbers of chunks (std::uint32_t) that were not decoded; kAllRefused for all
 /// of them. Number 0: the reader's decoder has failed with `code`, an ErrorCode, or is not needed
-/// any more where that is `interrupted`; the socket ends.
+/// any more if that is `interrupted`; the socket ends.
 struct EndedMessage {
   Header header;
   std::uint64_t number;

@@ -1,6 +1,7 @@
 #pragma once
-// Mode client: each reader decodes for itself. A session per connection, with a stream of programs
-// as DeviceDelivery has one of slots; what programs cannot make comes from the host delivery.
+// Mode client: each reader decodes in its own process. One session per connection, with a stream of
+// programs instead of DeviceDelivery's stream of slots; batches that programs cannot make come from
+// the host delivery.
 
 #include <condition_variable>
 #include <memory>
@@ -18,7 +19,7 @@ class ReaderDelivery final : public Delivery {
  public:
   /// `engine` and `host` outlive it.
   ReaderDelivery(Engine& engine, Delivery& host, Log& log);
-  /// Waits for the sessions, which nobody uses any more.
+  /// Waits for the sessions, which are unused by then.
   ~ReaderDelivery() override;
 
   Mode mode() const override { return Mode::client; }
@@ -46,7 +47,7 @@ class ReaderDelivery final : public Delivery {
   Engine& engine_;
   Delivery& host_;
   Log& log_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<Reading*> sessions_;
   /// Ended by another thread: the end waits for threads, and the server must not.

@@ -19,7 +19,7 @@ namespace batchfs::handoff {
 
 namespace {
 
-/// What an event is about: the lowest bits say which kind, the rest is the reader's number.
+/// The source of an event: the lowest bits are the kind, the rest is the reader's number.
 enum : std::uint64_t { kSocket = 0, kProcess = 1, kListener = 2, kInbox = 3 };
 constexpr auto kPause = std::chrono::milliseconds(100);  // when descriptors have run out
 constexpr auto kShortPause = std::chrono::milliseconds(5);
@@ -68,7 +68,7 @@ struct HandoffServer::Inbox {
     return std::exchange(completions, {});
   }
   void close() {
-    std::vector<Completion> dropped;  // their memory goes without the lock
+    std::vector<Completion> dropped;  // their memory is freed without the lock
     const std::lock_guard lock(mutex);
     closed = true;
     dropped.swap(completions);
@@ -79,7 +79,7 @@ struct HandoffServer::Inbox {
   }
 
   const int wake;
-  std::thread::id owner;  // looks into the inbox by itself
+  std::thread::id owner;  // reads the inbox itself
   std::atomic<bool> stopping{false};
   std::mutex mutex;
   std::vector<Completion> completions;
@@ -120,7 +120,7 @@ HandoffServer::~HandoffServer() {
   inbox_->stopping = true;
   inbox_->rouse();
   thread_.join();
-  teller_ = nullptr;  // a text that is being made asks for statistics()
+  teller_ = nullptr;  // destroyed first: a text that is being made calls statistics()
   ::close(events_);
 }
 
@@ -199,13 +199,13 @@ void HandoffServer::run() {
   inbox_->close();
 }
 
-/// Those that only look whether anybody listens are no readers.
+/// Connections that only check for a listener are not readers.
 bool HandoffServer::is_unused() const {
   return options_.on_unused && readers_.empty() &&
          (was_read_ || Clock::now() >= first_reader_deadline_);
 }
 
-/// Milliseconds until something is due; -1 when nothing is.
+/// Milliseconds until the next deadline; -1 if there is none.
 int HandoffServer::timeout() const {
   if (!short_of_descriptors_.empty()) return static_cast<int>(kShortPause.count());
   if (!accepting_) return static_cast<int>(kPause.count());
@@ -225,7 +225,7 @@ void HandoffServer::accept_readers() {
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
-    if (errno != EAGAIN) {  // no descriptors are left: those who wait go on waiting
+    if (errno != EAGAIN) {  // no descriptors are left: waiting readers keep waiting
       log_.warning(fmt::format("hand-off: a reader cannot be accepted now: {}",
                                describe_system_error(errno)));
       watch(events_, EPOLL_CTL_DEL, listener_.fd(), 0, 0);
@@ -269,7 +269,7 @@ void HandoffServer::accept_reader(int socket) {
   reader.deadline = Clock::now() + options_.greeting_time;
   reader.events = EPOLLIN;
   greeting_.insert(id);
-  // A process that is not in our namespace has no number here; its socket's end must do.
+  // A process outside of our namespace has no number here; the end of its socket must suffice.
   if (peer.pid > 0) reader.process = static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0));
   try {
     watch(events_, EPOLL_CTL_ADD, socket, reader.events, id << 2 | kSocket);
@@ -291,8 +291,8 @@ std::shared_ptr<ProcessShare> HandoffServer::share_of(pid_t process) {
   return share;
 }
 
-/// What deliveries have finished goes to those who asked. Sending may open more, which may be ready
-/// at once.
+/// Delivers the finished batches to their requesters. Sending may open more, which may be ready at
+/// once.
 void HandoffServer::drain_inbox() {
   if (auto views = inbox_->take_views()) context_.views = std::move(*views);
   for (;;) {
@@ -307,13 +307,13 @@ void HandoffServer::drain_inbox() {
   }
 }
 
-/// After something happened on a connection: it ends, or what it is watched for is brought up to
-/// date.
+/// Call after an event of a connection: ends it, or updates the events that its socket is watched
+/// for.
 void HandoffServer::settle(std::uint64_t id, bool goes_on) {
   const auto it = readers_.find(id);
   if (it == readers_.end()) return;
   Reader& reader = it->second;
-  // Also one that has left as soon as it got its answer.
+  // Counts a reader, too, that left as soon as it got its answer.
   was_read_ = was_read_ || reader.connection->greeted();
   if (!goes_on) {
     greeting_.erase(id);

@@ -2,15 +2,15 @@
 // The hand-off's server: readers connect and get batches in memory, see protocol.h.
 //
 //   HostDelivery host(engine);
-//   HandoffServer server({.views = views, .deliveries = {&host}}, Listener::in_runtime_directory(),
-//   log);
+//   HandoffServer server({.views = views, .deliveries = {&host}},
+//                        Listener::in_runtime_directory(), log);
 //
-// One thread, which waits for nothing but sockets: batches come from the deliveries by callback,
-// and a reader that does not take what it is sent is left with a full socket. A reader is the user
-// that this process runs as, or root. Its death, however it comes, is seen as the end of its
-// connection, or, where a child of its holds the connection open, by its process descriptor; what
-// it held is given back then. No process gets all of the memory, descriptors and connections, with
-// however many connections: see process_share.h.
+// One thread, which waits only for sockets: batches come from the deliveries by callback, and a
+// reader that does not take its messages is left with a full socket. A reader is the user that this
+// process runs as, or root. Its death, however it comes, is noticed as the end of its connection,
+// or, if a child of its holds the connection open, by its process descriptor; its leases are
+// returned then. No process gets all of the memory, descriptors and connections, with however many
+// connections: see process_share.h.
 
 #include <atomic>
 #include <chrono>
@@ -35,40 +35,41 @@ class HandoffServer {
  public:
   struct Options {
     std::vector<std::shared_ptr<const View>> views;
-    /// In the order of preference. They outlive the server; nothing else uses them.
+    /// In order of preference. They outlive the server; nothing else uses them.
     std::vector<Delivery*> deliveries;
-    /// Named to a reader that asks for mode server on one of them.
+    /// Reported to a reader that asks for mode server on one of them.
     std::vector<UnsupportedGpu> unsupported_gpus{};
-    Refresh refresh{};                 // what Refresh asks for; called in the server's thread
+    Refresh refresh{};                 // handles Refresh; called in the server's thread
     std::shared_ptr<const void> held;  // lives as long as readers use these views
-    ReadingRecord reading{};           // that the views are of
+    ReadingRecord reading{};           // of the views
     std::size_t most_readers = 512;
-    std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello
-    /// The texts that State asks for, made in a thread of their own. Empty: State is refused.
+    std::chrono::milliseconds greeting_time{10'000};  // time for a reader to send Hello
+    /// Makes the texts for State, in a thread of its own. Empty: State is refused.
     std::function<std::string(const HandoffServer&, StateText)> state_text{};
-    /// Called once, from the server's thread, when the last reader has left, or when none has said
-    /// Hello `first_reader_time` after the start. Nobody is accepted any more. Empty: never.
+    /// Called once, from the server's thread, when the last reader has left, or when none has sent
+    /// Hello `first_reader_time` after the start. No further connections are accepted. Empty:
+    /// never.
     std::function<void()> on_unused;
     std::chrono::milliseconds first_reader_time{10'000};
   };
 
   HandoffServer(Options options, Listener listener, Log& log);
-  /// Ends every connection. Batches that readers hold stay as they are; those that deliveries
+  /// Ends every connection. Batches that readers hold stay unchanged; batches that deliveries
   /// finish afterwards are dropped.
   ~HandoffServer();
   HandoffServer(const HandoffServer&) = delete;
   HandoffServer& operator=(const HandoffServer&) = delete;
 
-  /// Readers that connect from now on find these views. `held` and `reading` as in Options.
+  /// Readers that connect from now on get these views. `held` and `reading` as in Options.
   void set_views(const std::vector<std::shared_ptr<const View>>& views,
                  const std::shared_ptr<const void>& held, const ReadingRecord& reading = {});
 
-  /// Where readers connect.
+  /// The path that readers connect to.
   const std::string& path() const { return listener_.path(); }
 
   struct Statistics {
     std::uint64_t readers = 0, leases = 0,
-                  bytes = 0;      // now: connected, held, the memory of what is held or made
+                  bytes = 0;      // now: connected, held, bytes of batches held or in work
     std::uint64_t delivered = 0;  // batches, since the start
   };
   Statistics statistics() const;
@@ -79,10 +80,10 @@ class HandoffServer {
     std::unique_ptr<Connection> connection;
     int process = -1;            // its process descriptor
     Clock::time_point deadline;  // for its Hello
-    std::uint32_t events = 0;    // what the socket is watched for
+    std::uint32_t events = 0;    // events that the socket is watched for
     ~Reader();
   };
-  /// What deliveries finished, for the server's thread. Outlives the server.
+  /// Completions of deliveries, for the server's thread. Outlives the server.
   struct Inbox;
 
   void run();
@@ -106,9 +107,9 @@ class HandoffServer {
   std::map<pid_t, std::weak_ptr<ProcessShare>> processes_;
   std::map<std::uint64_t, Reader> readers_;
   std::uint64_t last_reader_ = 0;
-  std::set<std::uint64_t> greeting_, short_of_descriptors_;  // readers that time is kept for
+  std::set<std::uint64_t> greeting_, short_of_descriptors_;  // readers with a deadline
   Clock::time_point accept_again_{};                         // when descriptors had run out
-  bool was_read_ = false;                                    // a reader has said Hello
+  bool was_read_ = false;                                    // a reader has sent Hello
   Clock::time_point first_reader_deadline_{};
   bool accepting_ = true;
   std::atomic<std::uint64_t> shown_readers_{0}, shown_leases_{0}, shown_bytes_{0},

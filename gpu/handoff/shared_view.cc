@@ -15,7 +15,8 @@ namespace batchfs::handoff {
 
 namespace {
 
-/// What ranks get says which rule a view has for batches that do not fill a round.
+/// The view's rule for batches that do not fill a round, derived from the ranks' numbers of
+/// batches.
 Remainder remainder_of(const View& view) {
   const std::int64_t world = view.batches() + 1;
   if (view.batches() == 0 || view.rank_batches(0, world) == 0) return Remainder::drop;

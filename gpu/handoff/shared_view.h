@@ -1,5 +1,6 @@
 #pragma once
-// What readers are told of a view: its texts and coordinates, in one memory file for all of them.
+// The description of a view for readers: its texts and coordinates, in one memory file for all of
+// them.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,10 +14,10 @@
 
 namespace batchfs::handoff {
 
-/// What a view's readers are told, made once.
+/// The description of a view for its readers, made once.
 struct SharedView {
   std::shared_ptr<const View> view;
-  MemoryFile texts;  // schema.json and view.json, and behind them the coordinates
+  MemoryFile texts;  // schema.json and view.json, followed by the coordinates
   std::uint64_t schema_length = 0, view_length = 0;
   Remainder remainder = Remainder::keep;
   std::uint64_t coordinates_length = 0;
@@ -26,20 +27,20 @@ struct SharedView {
 
 SharedView share_view(const std::shared_ptr<const View>& view);
 
-/// The views of one reading of the store, as readers find them by name.
+/// The views of one reading of the store, which readers find by name.
 using SharedViews = std::vector<std::shared_ptr<const SharedView>>;
-/// `held` lives for as long as any of them is used.
+/// `held` lives as long as any of them is used.
 SharedViews share_views(const std::vector<std::shared_ptr<const View>>& views,
                         const std::shared_ptr<const void>& held = nullptr,
                         const ReadingRecord& reading = {});
-/// The view that a reader names: by its name or, of a split, by that of a part that no other view
+/// The view that a reader names: by its name or, for a split, by that of a part that no other view
 /// has; with an empty `name` the only one. Throws invalid_argument and not_found, which list the
 /// names.
 std::shared_ptr<const SharedView> find_view(const SharedViews& views, const std::string& name);
 
-/// Throws not_found for an epoch that cannot be asked for.
+/// Throws not_found for an invalid epoch.
 void require_epoch(const SharedView& shared, std::int64_t epoch);
-/// Can the batch be asked for? Ranks that are padded have batches behind the last.
+/// Can the batch be requested? Padded ranks have batches after the last.
 bool has_batch(const SharedView& shared, std::int64_t batch);
 
 /// The Welcome to a reader of this version.

@@ -1,6 +1,6 @@
 #pragma once
 // Texts about a server's state, made in a thread of their own: a trace takes tens of milliseconds,
-// for which no reader is to wait.
+// and no reader may wait for it.
 
 #include <condition_variable>
 #include <deque>
@@ -20,7 +20,7 @@ namespace batchfs::handoff {
 class StateTeller {
  public:
   using Text = std::function<std::string(StateText)>;
-  /// Called once, in the teller's thread, with the text or an error.
+  /// Called once, in this thread, with the text or an error.
   using Done = std::function<void(std::shared_ptr<const MemoryFile>, std::exception_ptr)>;
 
   /// The thread starts with the first question.
@@ -42,7 +42,7 @@ class StateTeller {
   void run();
 
   const Text text_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable asked_;
   std::deque<Question> questions_;
   bool stopping_ = false;

@@ -2,9 +2,9 @@
 // Puts a batch together from decoded chunks, in one pass over its elements: byte order, CF mask,
 // scale and offset, normalisation, cast, and each element to its place.
 //
-// What is parallel: every element of the batch; memory bounds it. A block of threads takes a slice
-// of a box, in the order of the box's elements, so that neighbouring threads read and write
-// neighbouring elements wherever both sides are contiguous.
+// Parallelism: one thread per element of the batch; the kernel is memory-bound. A block of threads
+// takes a slice of a box, in the order of the box's elements, so that neighbouring threads read and
+// write neighbouring elements wherever both sides are contiguous.
 
 #include "gpu/kernels/assembly.h"
 #include "gpu/kernels/copy.cuh"
@@ -90,7 +90,7 @@ BATCHFS_GPU A number_of(std::uint64_t word, Number stored, Number arithmetic) {
       cast_to(value, float_of(static_cast<std::uint32_t>(word)));
       break;
     case Number::f64:
-      // In one rounding: from float64 to float16 by way of float32 there would be two.
+      // Rounds once: from float64 to float16 by way of float32 would round twice.
       if (arithmetic == Number::f16)
         cast_to(value, float_of_half(half_of(double_of(word))));
       else
@@ -103,7 +103,7 @@ BATCHFS_GPU A number_of(std::uint64_t word, Number stored, Number arithmetic) {
   return rounded_to(arithmetic, value);
 }
 
-/// The element as it is computed, before its cast to the result.
+/// The computed element, before the cast to the result type.
 template <class A>
 BATCHFS_GPU A decoded(const Conversion& c, const std::uint8_t* constants, std::uint64_t word) {
   A value = number_of<A>(word, c.stored, c.arithmetic);
@@ -143,8 +143,8 @@ BATCHFS_GPU std::uint64_t result_of(const Conversion& c, A value) {
 BATCHFS_GPU std::uint64_t converted(const Conversion& c, const std::uint8_t* constants,
                                     std::uint64_t word, std::uint64_t entry) {
   if (!c.in_doubles) {
-    // What is only masked keeps its bits: float16's arithmetic, which is float32's, would quiet a
-    // NaN.
+    // Elements that are only masked keep their bits: float16 arithmetic is done in float32 and
+    // would quiet a NaN.
     if (c.stored == Number::f16 && c.result == Number::f16 && !c.has_scale && !c.has_offset &&
         (word & 0x7fffu) > 0x7c00u)
       return word;
@@ -165,7 +165,7 @@ BATCHFS_GPU std::uint64_t converted(const Conversion& c, const std::uint8_t* con
   return result_of(c, value);
 }
 
-/// An element of `item` bytes, in words of `swap` bytes that are turned around.
+/// Copies an element of `item` bytes and reverses the bytes of each word of `swap` bytes.
 BATCHFS_GPU void copy_element(const std::uint8_t* from, std::uint8_t* to, std::uint32_t item,
                               std::uint32_t swap) {
   if (item == 1 || item == 2 || item == 4 || item == 8) {
@@ -180,7 +180,7 @@ BATCHFS_GPU void copy_element(const std::uint8_t* from, std::uint8_t* to, std::u
 /// The work of one block of threads: slice `slice` of all slices.
 template <int kThreads>
 BATCHFS_GPU void gather_slice(const AssemblyWork& work, std::uint32_t slice) {
-  // The last row that begins at this slice or before.
+  // The last row that begins at or before this slice.
   std::uint32_t low = 0, high = work.gather_count;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;

@@ -15,11 +15,11 @@ constexpr std::uint32_t size_of(Number number) {
   return kSizes[static_cast<int>(number)];
 }
 
-/// What is done to each element, in this order: byte order, cast to `arithmetic`, mask, scale,
-/// offset; with `in_doubles` then normalisation and what stands for NaN, in float64; a cast to
+/// Conversion of each element, in this order: byte order, cast to `arithmetic`, mask, scale,
+/// offset; with `in_doubles` then normalisation and replacement of NaN, in float64; a cast to
 /// `result`. The rules are those of engine/dataset/converter.cc, rounding by rounding.
 struct Conversion {
-  bool copies = false;    // elements as they are, but for the byte order
+  bool copies = false;    // elements unchanged, but for the byte order
   std::uint8_t item = 1;  // bytes of a stored element
   std::uint8_t result_item = 1;
   Number stored = Number::f32;
@@ -34,7 +34,7 @@ struct Conversion {
   double scale = 1, offset = 0, nan_value = 0;
 };
 
-/// Dimensions that are contiguous on both sides are joined, so that few are left.
+/// Dimensions that are contiguous on both sides are joined, so few are left.
 inline constexpr std::uint32_t kGatherDims = 6;
 
 struct GatherDim {

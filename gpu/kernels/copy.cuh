@@ -1,17 +1,17 @@
 #pragma once
 // Executes the runs of an LZ stream: the second half of LZ4 and of Zstandard decoding.
 //
-// What is parallel: every byte. A block of threads goes over the output tile by tile. First each
-// warp spreads the runs of its next 256 bytes over the places where they begin, and each of its
-// threads notes for eight bytes either the value, when that comes from the literals or from before
-// the tile, or the earlier position in the tile that the byte equals. After a barrier each thread
-// follows the positions of its eight bytes to values, writing back how far they got, so that chains
-// halve as they are followed: a tile costs the same whether its matches depend on one another or
-// not, which is what executing sequences in order, or in rounds of independent ones, cannot give. A
-// position only ever points below itself, so bytes need no order among themselves.
+// Parallelism: one thread per eight bytes of output. A block of threads goes over the output tile
+// by tile. First each warp spreads the runs of its next 256 bytes over the places where they begin,
+// and each of its threads notes for eight bytes either the value, if it comes from the literals or
+// from before the tile, or the earlier position in the tile that the byte equals. After a barrier
+// each thread follows the positions of its eight bytes to values and writes back its progress, so
+// that chains halve as they are followed: a tile costs the same whether its matches depend on one
+// another or not. Executing sequences in order, or in rounds of independent ones, cannot achieve
+// this. A position only ever points below itself, so bytes need no order among themselves.
 //
-// Distances that reach before the stream are refused here, because only here it is known
-// (Zstandard's repeated offsets) where a run's distance leads.
+// Distances that reach before the stream are refused here, because only here it is known where a
+// run's distance leads (Zstandard's repeated offsets).
 
 #include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/repeat.cuh"
@@ -36,7 +36,7 @@ struct Runs {
   const std::uint32_t* index = nullptr;
   const std::uint8_t* literals = nullptr;
   std::uint32_t size = 0;  // output bytes
-  Repeats repeats;         // what repeated offsets stand for
+  Repeats repeats;         // the offsets that repeats refer to
 };
 
 /// Where runs and their index are written.
@@ -74,23 +74,22 @@ BATCHFS_GPU void look_ahead(RunsAhead& ahead, const Runs& runs, std::uint32_t be
   });
 }
 
-/// How a run's bytes from `begin` on get their sources: kLiteralRun and what to add to a position
-/// for the position in the literals, or what to subtract for the position in the output. 0 for a
-/// run that reaches before the stream.
+/// How bytes of a run from `begin` on find their sources: kLiteralRun plus the offset to add to a
+/// position to get the position in the literals, or the distance to subtract to get the position in
+/// the output. 0 for a run that reaches before the stream.
 BATCHFS_GPU std::uint32_t shift_of(const Run& run, const Repeats& repeats, std::uint32_t before,
                                    std::uint32_t begin) {
   const std::uint32_t from = resolved(run.from, repeats);
   if (from & kLiteralRun) return kLiteralRun | ((from - run.start) & ~kLiteralRun);
   if (from > before + run.start) return 0;
-  // A match that overlaps itself repeats: go back before it, whatever number of distances that is.
+  // A match that overlaps itself repeats: go back before it, by as many distances as that takes.
   const std::uint32_t past = begin > run.start ? begin - run.start : 0;
   return past >= from && from != 0 ? from * (past / from + 1) : from;
 }
 
 /// Fills the bytes from `begin`, a multiple of kIndexed, to `end`, at most kIndexed further, of the
-/// tile that starts at `tile`. `before` is how many bytes of the stream lie before byte 0 of these
-/// runs, at out - before. `shifts` are all 0 before and after. Says whether a run reached before
-/// the stream.
+/// tile that starts at `tile`. `before`: bytes of the stream before byte 0 of these runs, at out -
+/// before. `shifts` are all 0 before and after. Returns whether a run reached before the stream.
 BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Runs& runs,
                            const RunsAhead& ahead, const std::uint8_t* out, std::uint32_t before,
                            std::uint32_t tile, std::uint32_t begin, std::uint32_t end) {
@@ -105,7 +104,7 @@ BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Ru
       if (shift == 0) refused[lane] = true;
       if (run.start <= begin)
         entering[lane] = shift;
-      else if (run.start - begin < kIndexed)  // the last may be the first of what follows
+      else if (run.start - begin < kIndexed)  // the last may be the first of the next call
         shifts[run.start - begin] = shift;
     };
     std::uint32_t i = ahead.first + static_cast<std::uint32_t>(lane);
@@ -154,7 +153,8 @@ BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Ru
       const auto source =
           static_cast<std::int32_t>(literal ? (at + i + shift) & ~kLiteralRun : at + i - shift);
       entries[i] = kKnown;
-      if (any_refused) continue;  // a refused run has no shift: that of the one before is not its
+      // a refused run has no shift, and the previous run's does not apply
+      if (any_refused) continue;
       if (!literal && source >= static_cast<std::int32_t>(tile))
         entries[i] = static_cast<std::uint32_t>(source) - tile;
       else if (at + i < end)
@@ -172,7 +172,7 @@ BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Ru
 /// Follows the bytes from `at` of the tile on to their values and writes those below `size` to out.
 BATCHFS_GPU void settle(std::uint16_t* tile, std::uint32_t at, std::uint32_t size,
                         std::uint8_t* out) {
-  const volatile std::uint16_t* bytes = tile;  // other threads shorten the way meanwhile
+  const volatile std::uint16_t* bytes = tile;  // other threads shorten the chains meanwhile
   FourWords words = load_four(tile + at);
   std::uint32_t entries[kAtOnce];
   for (std::uint32_t i = 0; i < kAtOnce; ++i)
@@ -243,7 +243,7 @@ BATCHFS_GPU void store_u32(std::uint8_t* at, std::uint32_t word) {
   }
 }
 
-/// Bytes [begin, end) as stored.
+/// Copies bytes [begin, end) unchanged.
 template <int kThreads>
 BATCHFS_GPU void copy_stretch(const std::uint8_t* from, std::uint8_t* to, std::uint32_t begin,
                               std::uint32_t end) {

@@ -1,12 +1,11 @@
 #pragma once
-// Finite state entropy tables (RFC 8878, 4.1): the distribution as it is stored, and the decoding
-// table.
+// Finite state entropy tables (RFC 8878, 4.1): the stored distribution, and the decoding table.
 //
-// What is parallel: the table. The distribution is a few dozen variable-length numbers that one
-// lane reads; a warp then places the symbols (32 steps of the spreading walk at a time; which
-// symbol falls to a step is a search in the cumulated counts) and numbers the states of each symbol
-// (a symbol's n-th state in table order gets the n-th number: lanes with equal symbols count one
-// another).
+// Parallelism: the table is built in parallel. The distribution is a few dozen variable-length
+// numbers that one lane reads; a warp then places the symbols (32 steps of the spreading walk at a
+// time; a search in the cumulated counts finds the symbol of a step) and numbers the states of each
+// symbol (a symbol's n-th state in table order gets the n-th number: lanes with equal symbols count
+// one another).
 
 #include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
@@ -14,10 +13,10 @@
 namespace batchfs::gpu {
 
 /// A decoding table's entry: how many extra bits the symbol has, how many bits select the next
-/// state, how many a sequence takes for this code in all, and where the next state starts. The
+/// state, how many bits a sequence takes for this code in all, and where the next state starts. The
 /// entries of three tables can be added: no field's sum of three reaches into the next one but the
-/// extra bits', by one, where there is room. What a chain of states needs first is lowest: an
-/// entry, or a sum of two, is a shift count modulo 32.
+/// extra bits', by one, where there is room. The field that a chain of states needs first is
+/// lowest: an entry, or a sum of two, is a shift count modulo 32.
 struct FseEntry {
   static constexpr int kBits = 5, kTaken = 10, kNext = 23;
 
@@ -112,7 +111,7 @@ BATCHFS_GPU std::uint32_t read_counts(const std::uint8_t* bytes, std::uint32_t s
   return left == 0 && taken <= size ? taken : 0;
 }
 
-/// What building a table needs besides.
+/// Scratch memory to build a table.
 struct FseScratch {
   std::uint16_t first[kMaxCounts];  // cumulated counts, then each symbol's next state number
 };

@@ -1,13 +1,13 @@
 #pragma once
 // Huffman-coded literals of Zstandard (RFC 8878, 4.2).
 //
-// What is parallel: the streams of a block, one for each warp, and each stream among the lanes of
-// its warp. Where a code starts is known only by following the codes before it; but Huffman codes
-// that are followed from a wrong bit soon fall into step with the true ones. So, as in lz4.cuh,
-// each lane follows the codes of its share of the stream from a guess, then from where its
-// predecessor ended until nobody's start changes, and a last time writing the symbols, which a scan
-// of the counts has given places. Codes that never fall into step cost a round for each share: as
-// much as following them in order.
+// Parallelism: one warp for each stream of a block, and each stream is split among the lanes of its
+// warp. Where a code starts is known only by following the codes before it; but Huffman codes that
+// are followed from a wrong bit soon fall into step with the true ones. So, as in lz4.cuh, each
+// lane follows the codes of its share of the stream from a guess, then from where its predecessor
+// ended until no start changes, and a last time to write the symbols, which a scan of the counts
+// has given places. Codes that never fall into step cost a round for each share: as much as
+// following them in order.
 //
 // The tree's weights are a chain of at most 255 steps that one lane follows; the table of symbols
 // by code is filled by a warp.
@@ -24,7 +24,7 @@ struct HuffmanShared {
   std::uint32_t tree_size;                   // bytes that the tree takes; 0 for damage
   std::uint16_t table[1 << kMaxCodeLength];  // symbol | length of its code << 8
   std::uint32_t code_bits;                   // the longest code: the table has 2^code_bits entries
-  std::uint32_t weights_size;                // of what was read of the tree last; 0 for damage
+  std::uint32_t weights_size;                // bytes last read of the tree; 0 for damage
   std::uint32_t symbols;
   std::uint8_t weights[256];
   std::uint32_t next[kMaxCodeLength + 2];  // by weight: where the next symbol's entries go
@@ -52,7 +52,7 @@ BATCHFS_GPU bool read_weights(const std::uint8_t* bytes, std::uint32_t size,
     if (count >= 254) return false;
     shared.weights[count++] = shared.weight_symbols[states[turn]];
     at -= static_cast<int>(FseEntry::bits(entry));
-    if (at < 0) {  // this state has no next one: the other one holds the last weight
+    if (at < 0) {  // this state has no successor: the other one holds the last weight
       shared.weights[count++] = shared.weight_symbols[states[turn ^ 1]];
       break;
     }
@@ -163,8 +163,8 @@ struct HuffmanWalk {
   const std::uint8_t* bytes;
   std::uint32_t size;
 
-  /// Follows codes from bit `at` until one ends at or below bit `end`, and gives each symbol to
-  /// `use`. Returns where the last code ended: below 0 when it was not whole.
+  /// Follows codes from bit `at` until one ends at or below bit `end`, and passes each symbol to
+  /// `use`. Returns where the last code ended: below 0 if it was incomplete.
   template <class Use>
   BATCHFS_GPU int follow(int at, int end, Use use) const {
     constexpr int kCodes = 4, kNeeded = 64;  // of 11 bits at most: a load gives 57 or more
@@ -191,7 +191,7 @@ struct HuffmanWalk {
   }
 };
 
-/// Puts bytes together to words.
+/// Assembles bytes into words.
 class ByteWriter {
  public:
   BATCHFS_GPU explicit ByteWriter(std::uint8_t* out) : out_(out) {}
@@ -209,7 +209,7 @@ class ByteWriter {
       flush();
     whole_ = 0;
   }
-  /// Writes what is not yet a word.
+  /// Writes the bytes that do not fill a word yet.
   BATCHFS_GPU void flush() {
     for (; whole_ > 0; --whole_) {
       const auto place =
@@ -271,7 +271,7 @@ BATCHFS_GPU bool decode_stream(const HuffmanShared& shared, const std::uint8_t* 
   return true;
 }
 
-/// Where one of the streams of a block's literals lies, and its symbols go.
+/// Where one of the streams of a block's literals lies, and where its symbols go.
 struct LiteralStream {
   std::uint32_t begin = 0, size = 0;  // bytes of the section after the tree
   std::uint32_t first = 0, symbols = 0;

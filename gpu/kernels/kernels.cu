@@ -38,9 +38,9 @@ __global__ void __launch_bounds__(kThreads, kResidentThreads / kThreads)
   lz4_stream(shared, work, first + blockIdx.x);
 }
 
-// The sequences, which take longer, first: the literals, in a kernel of their own, would have the
-// device to themselves and leave most of it idle. Four to a multiprocessor, which is as many as its
-// shared memory takes.
+// Starts the sequences first, which take longer: the literals, in a kernel of their own, would have
+// the device to themselves and leave most of it idle. Four blocks per multiprocessor, the maximum
+// for its shared memory.
 __global__ void __launch_bounds__(kEntropyThreads, 4)
     zstd_entropy_kernel(Work work, std::uint32_t blocks) {
   __shared__ ZstdEntropyShared shared;

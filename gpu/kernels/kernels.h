@@ -1,6 +1,6 @@
 #pragma once
-// Starts the kernels of each stage on a stream. For .cu files; after the last, cudaGetLastError()
-// tells.
+// Starts the kernels of each stage on a stream. For .cu files; after the last one,
+// cudaGetLastError() reports errors.
 
 #include <cuda_runtime.h>
 

@@ -3,12 +3,11 @@
 // file, and nvcc compiles it to a kernel while g++ compiles it to a plain function that tests drive
 // without a GPU.
 //
-// The words are those of a block of threads that takes steps together. each_thread and each_warp
-// run a step for every thread or warp of the block, with a barrier at the end; a loop over threads
-// stands for it on the host. Inside a warp, each_lane runs a step for every lane, and Lanes<T> and
-// Threads<T> are variables that every lane or thread has its own of. What goes from lane to lane
-// goes through the collectives (ballot, shuffle, scan), so that the host runs the very algorithm of
-// 32 lanes.
+// The terms are those of a block of threads that takes steps together. each_thread and each_warp
+// run a step for every thread or warp of the block, with a barrier at the end; on the host, a loop
+// over threads replaces them. Inside a warp, each_lane runs a step for every lane, and every lane
+// or thread has its own value of a Lanes<T> or Threads<T>. Lanes exchange values only by the
+// collectives (ballot, shuffle, scan), so that the host runs the very algorithm of 32 lanes.
 //
 // A step must not depend on the order of its lanes or threads: the unit tests run once with the
 // lanes in ascending and once in descending order (BATCHFS_GPU_DESCENDING).
@@ -52,7 +51,7 @@ BATCHFS_GPU void each_lane(Step step) {
   step(static_cast<int>(threadIdx.x) % kLanes);
 }
 
-/// Makes what the lanes wrote to memory visible to one another.
+/// Makes the lanes' writes to memory visible to one another.
 BATCHFS_GPU void sync_lanes() { __syncwarp(); }
 
 template <int kThreads, class Step>

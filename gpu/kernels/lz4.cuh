@@ -1,18 +1,18 @@
 #pragma once
 // Decodes one LZ4 block (lz4_Block_format.md): a Blosc split, or a whole chunk of numcodecs' LZ4.
 //
-// What is parallel: everything, within one block. An LZ4 block is a chain of sequences whose starts
-// are known only by walking it, a few hundred cycles for each step if one thread does it: what
-// bounds a decoder with one warp per stream. Here every thread of a block walks its own segment of
-// the input from a few guesses. A walk that starts wrong falls into step with the true one after a
-// few sequences, because nearly any bytes read as sequences; so one of the guesses is nearly always
-// right, and where it ends is the true start of the following segment. Threads then choose the
-// guess that starts where their predecessor ended, or walk again from there, until nobody's start
-// changes: then, by induction from the first, all are true. Data that never fall into step cost a
-// walk for each segment, which is no more than walking in order.
+// Parallelism: the work within one block is split among all threads. An LZ4 block is a chain of
+// sequences whose starts are known only by walking it, a few hundred cycles for each step if one
+// thread does it; this bounds a decoder with one warp per stream. Here every thread of a block
+// walks its own segment of the input from a few guesses. A walk that starts wrong falls into step
+// with the true one after a few sequences, because nearly any bytes read as sequences; so one of
+// the guesses is nearly always right, and where it ends is the true start of the following segment.
+// Threads then choose the guess that starts where their predecessor ended, or walk again from
+// there, until no start changes: then, by induction from the first, all are true. Data that never
+// fall into step cost a walk for each segment, as much as walking in order.
 //
-// After that a scan of the segments' run counts and sizes says where each thread's runs and output
-// go, a last walk writes the runs, checking everything, and copy.cuh executes them.
+// After that a scan of the segments' run counts and sizes yields the places of each thread's runs
+// and output, a last walk writes the runs, checking everything, and copy.cuh executes them.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/lockstep.h"
@@ -95,7 +95,7 @@ BATCHFS_GPU Lz4Sequence read_sequence(const std::uint8_t* in, std::uint32_t size
   return sequence;
 }
 
-/// Goes on with each of the walks to `end`. Walks that meet go on as one.
+/// Continues each of the walks to `end`. Walks that meet continue as one.
 template <int kWalks>
 BATCHFS_GPU void walk_to(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most,
                          std::uint32_t end, Lz4Walk (&walks)[kWalks]) {
@@ -113,9 +113,9 @@ BATCHFS_GPU void walk_to(const std::uint8_t* in, std::uint32_t input_size, std::
   }
 }
 
-/// Guesses where the first sequence of a segment may start, and walks on from there. Most sequences
-/// of shuffled data take three bytes, so three walks that begin one byte apart meet the true one
-/// soon.
+/// Guesses where the first sequence of a segment may start, and continues from there. Most
+/// sequences of shuffled data take three bytes, so three walks that begin one byte apart soon meet
+/// the true one.
 BATCHFS_GPU void guess(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most,
                        Lz4Segment& segment) {
   const std::uint32_t run_up = segment.begin > kRunUp ? segment.begin - kRunUp : 0;
@@ -127,10 +127,10 @@ BATCHFS_GPU void guess(const std::uint8_t* in, std::uint32_t input_size, std::ui
   segment.walk = segment.guesses[0];
 }
 
-/// Whether it is known without a walk where a walk from `from` over the segment leads; then it is
-/// the segment's.
+/// Returns whether the end of a walk from `from` over the segment is known without walking; if so,
+/// sets the segment's walk.
 BATCHFS_GPU bool known_walk(std::uint32_t from, Lz4Segment& segment) {
-  if (from >= segment.end) {  // a sequence that began before goes past all of it
+  if (from >= segment.end) {  // a sequence that began before passes all of it
     segment.walk = {from, from, 0, 0};
     return true;
   }
@@ -180,8 +180,8 @@ BATCHFS_GPU bool join_walks(const std::uint8_t* in, std::uint32_t input_size, st
   return true;
 }
 
-/// Writes a segment's runs, from number `number` and output position `start` on. The rules for the
-/// end of a block are liblz4's: what it refuses is refused here. Returns false for damage.
+/// Writes a segment's runs, from number `number` and output position `start` on. Applies liblz4's
+/// rules for the end of a block and refuses the same input. Returns false for damage.
 BATCHFS_GPU bool write_runs(const std::uint8_t* in, const Lz4Stream& stream,
                             const Lz4Segment& segment, const RunWriter& writer,
                             std::uint32_t number, std::uint32_t start, std::uint32_t* ended) {
@@ -208,7 +208,7 @@ BATCHFS_GPU bool write_runs(const std::uint8_t* in, const Lz4Stream& stream,
   return true;
 }
 
-/// In place: each thread's value becomes the sum of those of the threads below it.
+/// Replaces, in place, each thread's value by the sum of the values of the threads below it.
 template <int kThreads, class T>
 BATCHFS_GPU void exclusive_scan(T (&values)[kThreads]) {
   for (int distance = 1; distance < kThreads; distance *= 2) {
@@ -222,7 +222,8 @@ BATCHFS_GPU void exclusive_scan(T (&values)[kThreads]) {
   each_thread<kThreads>([&](int thread) { values[thread] = below[thread]; });
 }
 
-/// Decodes `stream`. Returns false when it is damaged: the target then holds anything.
+/// Decodes `stream`. Returns false when it is damaged; the contents of the target are then
+/// undefined.
 template <int kThreads, int kTile>
 BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream& stream,
                             const std::uint8_t* in, std::uint8_t* out, Run* runs,

@@ -1,8 +1,7 @@
 #pragma once
-// Arithmetic and casts that give the same bits on the GPU as on the processor: no fused
-// multiply-add, a rounding for each operation, and NaN as the processor makes it. A GPU gives one
-// NaN for all; x86 gives back the operand's, quieted, and a negative one of its own for 0 *
-// infinity.
+// Arithmetic and casts with the same bits on the GPU as on the processor: no fused multiply-add, a
+// rounding for each operation, and the processor's NaN. A GPU returns one NaN for all; x86 returns
+// the operand's, quieted, and a negative one of its own for 0 * infinity.
 
 #include "gpu/kernels/lockstep.h"
 
@@ -60,7 +59,7 @@ BATCHFS_GPU T sum(T a, T b) {
   return settled(add(a, b), a, b);
 }
 BATCHFS_GPU double quotient(double a, double b) { return settled(divide(a, b), a, b); }
-/// b is no NaN.
+/// Precondition: b is not a NaN.
 BATCHFS_GPU double difference(double a, double b) { return settled(add(a, -b), a, b); }
 
 BATCHFS_GPU double widened(float value) {
@@ -100,7 +99,7 @@ BATCHFS_GPU std::uint16_t half_of(double value) {
   const std::uint64_t kept = digits >> drop, rest = digits & ((std::uint64_t{1} << drop) - 1);
   const std::uint64_t middle = std::uint64_t{1} << (drop - 1);
   const std::uint64_t rounded = kept + (rest > middle || (rest == middle && (kept & 1)) ? 1 : 0);
-  // The digits' leading one, where there is one, adds 1 to the exponent; so does a carry.
+  // The digits' leading one, if any, adds 1 to the exponent; so does a carry.
   const std::uint64_t base = exponent >= -14 ? static_cast<std::uint64_t>(exponent + 14) << 10 : 0;
   return static_cast<std::uint16_t>(sign | (base + rounded));
 }

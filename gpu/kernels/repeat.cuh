@@ -22,21 +22,21 @@ struct Repeats {
   std::uint32_t offset[3];
 };
 
-/// What a frame starts with.
+/// The offsets at the start of a frame.
 BATCHFS_GPU Repeats first_repeats() { return Repeats{{1, 4, 8}}; }
-/// The change that changes nothing.
+/// The identity change.
 BATCHFS_GPU Repeats same_repeats() {
   return Repeats{{kRepeated, kRepeated + kRepeatedStep, kRepeated + 2 * kRepeatedStep}};
 }
 
 BATCHFS_GPU bool is_repeated(std::uint32_t from) { return from >= 1u << 30 && from < kLiteralRun; }
 
-/// One less. An offset of 0 stands for damaged data and stays.
+/// Subtracts `by` from an offset. An offset of 0 marks damaged data and stays.
 BATCHFS_GPU std::uint32_t less(std::uint32_t offset, std::uint32_t by) {
   return offset > by ? offset - by : 0;
 }
 
-/// `from`, with repeated offsets replaced by what they were before.
+/// `from`, with repeated offsets replaced by their values in `before`.
 BATCHFS_GPU std::uint32_t resolved(std::uint32_t from, const Repeats& before) {
   if (!is_repeated(from)) return from;
   const std::uint32_t k = (from - kRepeated + kRepeatedStep / 2) >> 28;
@@ -47,7 +47,7 @@ BATCHFS_GPU std::uint32_t resolved(std::uint32_t from, const Repeats& before) {
   return less(was, by);
 }
 
-/// First `before`, then `change`.
+/// The composition: first `before`, then `change`.
 BATCHFS_GPU Repeats composed(const Repeats& change, const Repeats& before) {
   return Repeats{{resolved(change.offset[0], before), resolved(change.offset[1], before),
                   resolved(change.offset[2], before)}};

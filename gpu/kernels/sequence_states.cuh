@@ -1,13 +1,13 @@
 #pragma once
 // The chain of states of a Zstandard block's sequences (RFC 8878, 3.1.1.3.2 and 4.1).
 //
-// The next state of the three tables depends on the bits after the previous sequence's, so that one
-// lane follows a chain and does nothing else: three lookups; two shifts past the extra bits, the
-// first by the offset's while the other two are added, and one or two more to the bits of each
-// state; noting for each sequence the states and where its bits start. Where the next bits are is
-// one sum, known before the next states are. Of its 40 instructions a chain waits for a third; so a
-// warp follows several chains, a lane each, at the price of one. What lies in their way, tables and
-// the coming part of the bit stream, others bring to shared memory.
+// The next state of the three tables depends on the bits after the previous sequence's, so one lane
+// follows a chain and does nothing else: three lookups; two shifts past the extra bits, the first
+// by the offset's while the other two are added, and one or two more to the bits of each state;
+// noting for each sequence the states and where its bits start. The position of the next bits is
+// one sum, known before the next states are. A chain waits for a third of its 40 instructions, so a
+// warp follows several chains, a lane each, at the price of one. Other warps bring the tables and
+// the coming part of the bit stream to shared memory.
 
 #include "gpu/kernels/fse.cuh"
 #include "gpu/kernels/lockstep.h"
@@ -17,15 +17,16 @@ namespace batchfs::gpu {
 
 inline constexpr int kChains = 4;  // blocks that are decoded together
 inline constexpr int kNoted = 56;  // sequences of each between two barriers
-/// What they can take of the bit stream: 89 bits each; and the words around both ends.
+/// Words of the bit stream that these sequences can take, at 89 bits each, and the words around
+/// both ends.
 inline constexpr int kNotedWords = kNoted * 89 / 32 + 4;
 inline constexpr int kStagedWords =
     512;  // a ring: the words of the previous, this and the next notes
 static_assert(kStagedWords > 3 * kNotedWords + 4);
 inline constexpr int kMirrored = 2;
-inline constexpr std::uint32_t kRle = 0xffu;  // in place of an accuracy: the table has one symbol
+inline constexpr std::uint32_t kRle = 0xffu;  // instead of an accuracy: the table has one symbol
 
-/// What the chain leaves behind of a sequence.
+/// The chain's record of one sequence.
 struct alignas(8) SequenceNote {
   std::uint32_t states;  // literal length | offset << 9 | match length << 17
   int at;                // the bit below which its extra bits are
@@ -68,7 +69,7 @@ BATCHFS_GPU_TABLE std::int8_t kDefaultOffsets[29] = {
 BATCHFS_GPU_TABLE std::int8_t kDefaultMatchLengths[53] = {
     1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  1,  1,  1,  1,  1,  1, 1,
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1};
-/// What the codes with extra bits start from, and how many those are.
+/// Base values of the codes with extra bits, and the numbers of these bits.
 BATCHFS_GPU_TABLE std::uint32_t kLiteralLengthBase[20] = {
     16,  18,  20,  22,   24,   28,   32,   40,    48,    64,
     128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
@@ -91,7 +92,7 @@ BATCHFS_GPU std::uint32_t extra_bits(int code, std::uint32_t symbol) {
 }
 
 /// Reads the distribution of `code` from the section of the block that defines it, by one lane;
-/// with code 3, goes past all three. Returns where it ends in the section, 0 for damage.
+/// with code 3, skips all three. Returns where it ends in the section, 0 for damage.
 BATCHFS_GPU std::uint32_t find_counts(const std::uint8_t* section, std::uint32_t size, int code,
                                       FseCounts& counts) {
   const std::uint32_t modes = section[0];
@@ -125,7 +126,7 @@ BATCHFS_GPU void default_counts(int code, FseCounts& counts) {
                                               : kDefaultMatchLengths[s];
 }
 
-/// The three tables of `block` and its bit stream's place, by a warp.
+/// Loads the three tables of `block` and finds its bit stream, by a warp.
 BATCHFS_GPU bool load_tables(SequenceChain& chain, const Work& work, const ZstdBlock& block) {
   each_lane([&](int lane) {
     if (lane == 0) chain.damaged = 0;
@@ -185,7 +186,7 @@ struct StagedAhead {
   int first = 0, last = 0;
 };
 
-/// Begins to bring words [first, last), kNotedWords at most, by a warp.
+/// Starts loading words [first, last), kNotedWords at most, by a warp.
 BATCHFS_GPU void stage_ahead(StagedAhead& ahead, const std::uint8_t* bytes, std::uint32_t size,
                              int first, int last) {
   ahead.first = first;
@@ -197,7 +198,7 @@ BATCHFS_GPU void stage_ahead(StagedAhead& ahead, const std::uint8_t* bytes, std:
     });
 }
 
-/// Puts them into shared memory.
+/// Stores the loaded words in shared memory.
 BATCHFS_GPU void stage(SequenceChain& chain, const StagedAhead& ahead) {
   const auto put = [&](int place, auto set) {
     set(chain.staged[kMirrored + place]);
@@ -213,7 +214,7 @@ BATCHFS_GPU void stage(SequenceChain& chain, const StagedAhead& ahead) {
     });
 }
 
-/// Where the bit stream of `block` lies: after the tables' descriptions.
+/// Where the bit stream of `block` lies: after the table descriptions.
 struct SequenceBits {
   const std::uint8_t* bytes;
   std::uint32_t size;

@@ -2,11 +2,12 @@
 // The sequences section of a Zstandard block (RFC 8878, 3.1.1.3.2 and 3.1.1.4): from a bit stream
 // to runs.
 //
-// What is parallel: blocks, and within one all but the chain of states. A block of threads decodes
-// kChains blocks together: its first warp follows their chains (sequence_states.cuh), and each of
-// the others turns the notes that one chain made in the round before into runs (each lane extracts
-// lengths and offset, scans give positions and repeated offsets) and brings the coming part of its
-// bit stream to shared memory. A barrier for each round, of kNoted sequences, keeps them in step.
+// Parallelism: across blocks, and within one block for all but the chain of states. A block of
+// threads decodes kChains blocks together: its first warp follows their chains
+// (sequence_states.cuh), and each of the others turns the notes that one chain made in the previous
+// round into runs (each lane extracts lengths and offset, scans give positions and repeated
+// offsets) and brings the coming part of its bit stream to shared memory. A barrier for each round,
+// of kNoted sequences, keeps them in step.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/lockstep.h"
@@ -16,7 +17,7 @@
 
 namespace batchfs::gpu {
 
-/// What the lengths of literals and of matches start from, by symbol.
+/// Base values of the lengths of literals and of matches, by symbol.
 struct LengthBases {
   std::uint32_t literal[36], match[53];
 };
@@ -26,7 +27,7 @@ struct SequencesShared {
   LengthBases bases;
 };
 
-/// By a warp.
+/// Fills `bases`, by a warp.
 BATCHFS_GPU void load_bases(LengthBases& bases) {
   each_lane([&](int lane) {
     for (auto s = static_cast<std::uint32_t>(lane); s < 36; s += kLanes)
@@ -51,7 +52,7 @@ BATCHFS_GPU void scan_repeats(Lanes<std::uint32_t> (&offsets)[3]) {
   }
 }
 
-/// Where a block's runs have got to.
+/// How far a block's runs are written.
 struct BlockProgress {
   std::uint32_t size = 0, literals = 0, runs = 0;
   Repeats repeats;
@@ -145,8 +146,7 @@ BATCHFS_GPU bool write_sequences(const LengthBases& bases, const SequenceChain& 
   return true;
 }
 
-/// Writes the run of the literals after the last sequence and what is known of the block, by a
-/// warp.
+/// Writes the run of the literals after the last sequence, and the block's result, by a warp.
 BATCHFS_GPU bool end_block(const ZstdBlock& block, const RunWriter& writer,
                            const BlockProgress& progress, ZstdBlockResult& result) {
   const std::uint32_t rest = block.literal_size - progress.literals;
@@ -161,7 +161,7 @@ BATCHFS_GPU bool end_block(const ZstdBlock& block, const RunWriter& writer,
   return true;
 }
 
-/// What a warp keeps of the block whose runs it writes.
+/// A warp's state for the block whose runs it writes.
 struct BlockWork {
   const ZstdBlock* block = nullptr;  // null: there is none
   bool good = true;
@@ -181,8 +181,8 @@ BATCHFS_GPU void begin_block(SequenceChain& chain, const Work& work, BlockWork& 
   if (chain.count > 0) mine.lowest = (chain.at[0] >> 5) - kNotedWords;
 }
 
-/// While the chain goes through `round`: writes what it noted in the round before, and brings the
-/// words for the next one, by a warp.
+/// While the chain advances through `round`: writes the runs of the previous round's notes, and
+/// loads the words for the next round, by a warp.
 BATCHFS_GPU void go_on(const LengthBases& bases, SequenceChain& chain, const Work& work,
                        std::uint32_t round, BlockWork& mine) {
   const std::uint32_t count = chain.count;

@@ -19,10 +19,10 @@ struct Place {
   std::uint64_t offset = 0;
 };
 
-/// What became of a chunk. The greatest status of its streams stands.
+/// Outcome of a chunk: the greatest status of its streams.
 enum Status : std::uint32_t {
   kDecoded = 0,
-  kDamaged = 1,  // the decoder on the GPU refuses it: the CPU decides
+  kDamaged = 1,  // refused by the GPU's decoder: the CPU decides
 };
 
 /// One run of output bytes and where they come from. The runs of a stream follow one another
@@ -49,10 +49,10 @@ struct Lz4Stream {
   std::uint32_t size = 0;
   std::uint64_t runs = 0;       // first of max_lz4_runs(source_size) entries of the runs area
   std::uint64_t run_index = 0;  // first of indexed(size) entries of the run index area
-  std::uint32_t chunk = 0;      // whose status
+  std::uint32_t chunk = 0;      // index of its status
 };
 
-/// A stream with more input than this is worth more threads.
+/// A stream with more input than this gets more threads.
 inline constexpr std::uint32_t kLongLz4Stream = 256 * 1024;
 
 /// A sequence with literals takes four bytes of input or more and makes two runs, one without takes
@@ -106,7 +106,7 @@ struct ZstdBlock {
 inline constexpr std::uint32_t kZstdBlockSize = 128 * 1024;
 constexpr std::uint64_t max_zstd_runs(std::uint64_t sequences) { return 2 * sequences + 1; }
 
-/// What the entropy stage finds out about a block.
+/// Result of the entropy stage for a block.
 struct ZstdBlockResult {
   std::uint32_t size = 0;  // output bytes
   std::uint32_t runs = 0;

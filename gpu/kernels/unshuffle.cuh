@@ -1,13 +1,13 @@
 #pragma once
-// Puts shuffled bytes back into items: Blosc's shuffle and bitshuffle and numcodecs' Shuffle; and
-// copies what was stored as it is.
+// Reassembles shuffled bytes into items: Blosc's shuffle and bitshuffle and numcodecs' Shuffle;
+// copies unshuffled bytes.
 //
-// What is parallel: every item; memory bounds it. A plane is the k-th byte of every item of a
-// stretch (shuffle), or eight rows of bits (bitshuffle). Planes are read where they lie: a plane
-// that Blosc stored uncompressed (half of the bytes of float data) comes straight from the
-// compressed chunk, whatever its alignment, and is never copied on its own. A thread takes four
-// items of a shuffled stretch, or eight of a bitshuffled one, and writes them whole, so that both
-// sides of a warp's accesses are contiguous.
+// Parallelism: one thread for several items; the kernel is memory-bound. A plane is the k-th byte
+// of every item of a stretch (shuffle), or eight rows of bits (bitshuffle). Planes are read in
+// place: a plane that Blosc stored uncompressed (half of the bytes of float data) comes straight
+// from the compressed chunk, whatever its alignment, and is never copied on its own. A thread takes
+// four items of a shuffled stretch, or eight of a bitshuffled one, and writes them whole, so that
+// both sides of a warp's accesses are contiguous.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/lockstep.h"
@@ -153,7 +153,7 @@ BATCHFS_GPU void unshuffle_slice(const Work& work, std::uint32_t number, std::ui
   } else {
     unshuffle_any<kThreads>(planes, to, begin, end);
   }
-  // What is left of a stretch that items do not divide is stored as it is.
+  // The remainder of a stretch, shorter than an item, is stored unshuffled.
   if (last && items * item < row.size) {
     const std::uint8_t* stored = planes.plane(0);
     copy_stretch<kThreads>(stored, to, items * item, row.size);

@@ -1,14 +1,14 @@
 #pragma once
 // Zstandard frames (RFC 8878), in three kernels over the tables that zstd_plan.cc wrote.
 //
-// What is parallel: first all blocks of all frames (zstd_literals: one block of threads decodes a
+// Parallelism: first all blocks of all frames (zstd_literals: one block of threads decodes a
 // block's literals; zstd_sequences: another turns the sequences of several into runs; the tables of
 // earlier blocks that a block repeats are built again from their descriptions, so that no block
-// waits for another); then within each frame every byte of a tile (zstd_frame: frames have their
-// blocks' matches executed in order by copy.cuh, with the repeated offsets of each block known once
-// those of the previous one are); then, where there are any, the checksums. The serial part of a
-// frame is one chain of states per block, all at the same time, and no longer one per frame: this
-// is what bounds decoders with a warp or block of threads per frame.
+// waits for another); then within each frame every byte of a tile (zstd_frame: copy.cuh executes
+// the matches of a frame's blocks in order; the repeated offsets of each block are known once those
+// of the previous one are); then the checksums, if any. The serial part of a frame is one chain of
+// states per block, all at the same time, not one per frame as in decoders with a warp or block of
+// threads per frame, which that chain bounds.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/huffman.cuh"
@@ -70,7 +70,7 @@ BATCHFS_GPU void zstd_sequences(SequencesShared& shared, const Work& work, std::
   decode_sequences<kEntropyThreads>(shared, work, group * kChains, blocks);
 }
 
-/// How many groups that makes.
+/// The number of such groups.
 constexpr std::uint32_t sequence_groups(std::uint32_t blocks) {
   return (blocks + kChains - 1) / kChains;
 }
@@ -90,7 +90,7 @@ template <int kThreads, int kTile>
 BATCHFS_GPU void zstd_frame(CopyShared<kThreads, kTile>& shared, const Work& work,
                             std::uint32_t number) {
   const ZstdFrame& frame = work.zstd_frames[number];
-  // Another frame of the chunk may be found damaged right now: the threads must see the same.
+  // Another frame of the chunk may be found damaged right now: all threads must see the same value.
   Threads<bool, kThreads> damaged;
   each_thread<kThreads>(
       [&](int thread) { damaged[thread] = work.status[frame.chunk] != kDecoded; });
@@ -147,7 +147,7 @@ BATCHFS_GPU std::uint64_t mixed(std::uint64_t sum, std::uint64_t input) {
   return rotated(sum + input * kPrime2, 31) * kPrime1;
 }
 
-/// XXH64 of bytes[0, size) with seed 0, by a warp: its four sums are four lanes'.
+/// XXH64 of bytes[0, size) with seed 0, by a warp: its four sums are in four lanes.
 BATCHFS_GPU std::uint64_t xxh64(const std::uint8_t* bytes, std::uint32_t size) {
   Lanes<std::uint64_t> sums;
   each_lane([&](int lane) {

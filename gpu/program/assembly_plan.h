@@ -1,8 +1,8 @@
 #pragma once
-// What the kernel has to do to put batches of a view together: a Conversion for each variable in
-// each tensor, worked out once, and the boxes of each batch.
+// Plans the kernel's work to assemble batches of a view: a Conversion for each variable in each
+// tensor, computed once, and the boxes of each batch.
 //
-//   const AssemblyTables tables(view);  // throws not_supported where the CPU has to do it
+//   const AssemblyTables tables(view);  // throws not_supported if only the CPU can do it
 //   GatherPlan plan;
 //   plan.add(...);                      // a part of a chunk
 
@@ -18,14 +18,14 @@
 
 namespace batchfs::gpu {
 
-/// Of a view, immutable.
+/// The assembly tables of a view. Immutable.
 class AssemblyTables {
  public:
   /// Throws Error{not_supported} that names the variable whose values the GPU does not convert.
   explicit AssemblyTables(const View& view);
 
   const std::vector<Conversion>& conversions() const { return conversions_; }
-  /// Numbers of normalisation, masked values, fill values: what lies in the constants area.
+  /// Contents of the constants area: numbers of normalisation, masked values, fill values.
   const std::vector<std::byte>& constants() const { return constants_; }
 
   std::uint32_t conversion(std::uint32_t tensor, std::uint32_t variable) const {
@@ -33,11 +33,11 @@ class AssemblyTables {
   }
   /// Where the variable's fill value lies.
   std::uint64_t fill_value(std::uint32_t variable) const { return fills_.at(variable); }
-  /// Where the element lies that a tensor has outside of the selection, and the conversion that
+  /// Offset of the element that pads a tensor outside of the selection, and the conversion that
   /// copies elements of the tensor's type.
   std::uint64_t pad(std::uint32_t tensor) const { return pads_.at(tensor).first; }
   std::uint32_t pad_conversion(std::uint32_t tensor) const { return pads_.at(tensor).second; }
-  /// Where the values of a tensor lie that are given with the samples.
+  /// Offset of the values of a tensor that are given with the samples.
   std::uint64_t given(std::uint32_t tensor) const { return given_.at(tensor); }
 
  private:
@@ -64,7 +64,7 @@ class GatherPlan {
   };
   void add(std::uint32_t conversion, const Dims& shape, const Place& source, std::uint8_t swap,
            const Place& target, std::uint64_t entry, const Dims& entry_strides);
-  /// The same with one fill value, in the constants area, for all elements.
+  /// Adds a box that one fill value, in the constants area, fills.
   void add_fill(std::uint32_t conversion, const Dims& shape, std::uint64_t fill_value,
                 const Place& target, std::uint64_t entry, const Dims& entry_strides);
 
@@ -79,33 +79,33 @@ class GatherPlan {
   std::uint32_t slices_ = 0;
 };
 
-/// The first and one-past-last C-order byte of what a batch takes from a chunk.
+/// The first and one-past-last C-order byte of the part of a chunk that a batch uses.
 std::pair<std::uint64_t, std::uint64_t> bytes_used(const Array& array, const BatchPlan& plan,
                                                    const ChunkUse& use);
 
 /// A decoded chunk in the target area of decoding.
 struct DecodedPlace {
-  std::uint64_t offset = 0;  // of the chunk's first element; a chunk of which only a run is there
+  std::uint64_t offset = 0;  // of the chunk's first element; a chunk of which only a run is present
                              // may begin before the area (modulo 2^64)
   const ChunkForm* form = nullptr;
 };
 
-/// Everything that a batch takes from one chunk. `chunk` is null for a missing one; `tensors` are
-/// where the tensors begin in the batch area.
+/// Adds all boxes that a batch takes from one chunk. `chunk` is null for a missing one; `tensors`
+/// are the offsets of the tensors in the batch area.
 void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
              const BatchPlan& batch, const ChunkUse& use, const DecodedPlace* chunk,
              std::span<const std::uint64_t> tensors);
 
-/// Puts the other places of a part before its own dimensions, where the source has one element for
-/// all of them. The kernel writes in the order of the result: the fastest dimension is the last.
+/// Adds the repeated dimensions of a part, whose source stride is 0, to its own. Orders all of them
+/// as the kernel writes the result: the fastest dimension is the last.
 void add_repeats(const Repeat& repeat, Dims& shape, GatherPlan::Place& source,
                  GatherPlan::Place& target, Dims& entries);
 
-/// What a batch has outside of the selection.
+/// Adds the padding outside of the selection.
 void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch,
                   std::span<const std::uint64_t> tensors);
 
-/// The values that are given with the samples.
+/// Adds the values that are given with the samples.
 void add_given(GatherPlan& plan, const View& view, const AssemblyTables& tables,
                const BatchPlan& batch, std::span<const std::uint64_t> tensors);
 

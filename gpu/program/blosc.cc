@@ -1,10 +1,10 @@
-// Blosc 1 containers, taken apart on the host: which streams there are, where they go, and how
-// their bytes are put back into items. Source: c-blosc's code (its README_CHUNK_FORMAT counts the
-// block offsets from the end of their table; the code counts from the start of the container).
+// Splits Blosc 1 containers on the host: finds the streams, where they go, and how their bytes are
+// put back into items. Source: c-blosc's code (its README_CHUNK_FORMAT counts the block offsets
+// from the end of their table; the code counts from the start of the container).
 //
-// What is parallel: each block of a container is compressed on its own, and with splits each byte
-// plane of a block, so that a 4 MiB chunk of float32 makes 32 independent LZ4 streams or 16
-// Zstandard frames, all of which become rows of the plan's tables.
+// Parallelism: each block of a container is compressed on its own, and with splits each byte plane
+// of a block, so that a 4 MiB chunk of float32 makes 32 independent LZ4 streams or 16 Zstandard
+// frames, all of which become rows of the plan's tables.
 
 #include <algorithm>
 #include <bit>
@@ -49,7 +49,7 @@ class BloscPlanner {
     if (stored != chunk_.size() || decoded != size || item_ == 0) return Verdict::damaged;
     if (decoded == 0) return Verdict::planned;
     if (flags_ & kMemcpyed) {
-      // As it is, whatever the shuffle bits say.
+      // Stored unshuffled, whatever the shuffle bits say.
       if (stored != std::uint64_t{decoded} + kHeader) return Verdict::damaged;
       copy(0, decoded, kHeader);
       return Verdict::planned;

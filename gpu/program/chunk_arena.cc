@@ -7,8 +7,8 @@ namespace batchfs::gpu {
 namespace {
 
 constexpr std::uint64_t kArenaAlignment = 256;
-/// Ranks order chunks, the largest first to go. A known next use ranks by its batch; without one
-/// the rank is above every batch, and larger the longer ago the chunk was used.
+/// Ranks order chunks; the largest is evicted first. A known next use ranks by its batch; without
+/// one the rank is above every batch, and larger the longer ago the chunk was used.
 constexpr std::uint64_t kNoKnownUse = UINT64_MAX;
 
 }  // namespace
@@ -22,7 +22,7 @@ std::shared_ptr<DecodedChunk> ChunkArena::find(const Key& key) const {
   return it == entries_.end() ? nullptr : it->second.chunk;
 }
 
-/// What of `from` has not ended, added to `to`.
+/// Adds to `to` the programs of `from` that have not ended.
 void ChunkArena::merge(ProgramNumbers& to, const ProgramNumbers& from) const {
   for (const std::uint64_t number : from) {
     if (number <= ended_) continue;

@@ -1,11 +1,11 @@
 #pragma once
-// Where decoded chunks lie in device memory, and which of them are still there: a chunk that
-// several batches need (x, and y a step later) is decoded once. The order of batches is known, so
-// the chunk whose next use is farthest goes first, as in the engine's own cache.
+// Places decoded chunks in device memory and tracks which are present: a chunk that several batches
+// need (x, and y a step later) is decoded once. The order of batches is known, so the chunk whose
+// next use is farthest is evicted first, as in the engine's own cache.
 //
-// This is bookkeeping on the host for memory that it never touches: work on the device goes on long
-// after it was planned, so that room that is given up carries the numbers of the programs that
-// still use it, and what is put there next has to wait for them.
+// This is bookkeeping on the host for memory that it never touches: work on the device ends long
+// after it was planned. Freed room therefore carries the numbers of the programs that still use it,
+// and the next chunk placed there has to wait for them.
 
 #include <atomic>
 #include <compare>
@@ -29,16 +29,15 @@ using ProgramNumbers = std::vector<std::uint64_t>;
 
 struct DecodedChunk {
   std::uint64_t offset = 0, size = 0;  // of its room in the target area
-  std::uint64_t
-      first = 0,
-      bytes = 0;  // which of the chunk's decoded bytes are there, the first of them at `offset`
+  std::uint64_t first = 0,
+                bytes = 0;  // the decoded bytes that are present, the first of them at `offset`
   const ChunkForm* form = nullptr;
   std::uint64_t decoded_by = 0;
   ProgramNumbers readers;
-  bool pinned = false;  // the program that is being planned uses it
-  std::string name;     // of one that is decoded, for messages
-  /// It turned out that the GPU could not decode it: every batch that used it is put together on
-  /// the CPU.
+  bool pinned = false;  // the program being planned uses it
+  std::string name;     // of a chunk that is decoded, for messages
+  /// The GPU turned out to be unable to decode it: every batch that used it is assembled on the
+  /// CPU.
   std::atomic<bool> bad{false};
   std::string why_bad;  // written before `bad`
 
@@ -64,14 +63,14 @@ class ChunkArena {
   /// Null: not there.
   std::shared_ptr<DecodedChunk> find(const Key& key) const;
 
-  /// Room for a chunk, found or made by giving up others. The programs that what is put there has
-  /// to wait for are added to `after`. nullopt: what is pinned leaves too little.
+  /// Finds room for a chunk, or makes it by evicting others. Adds to `after` the programs that the
+  /// chunk placed there must wait for. nullopt: pinned chunks leave too little room.
   std::optional<std::uint64_t> allocate(std::uint64_t size, ProgramNumbers& after);
-  /// What allocate() gave is the room of this chunk; an older form of it goes.
+  /// Places the chunk in room from allocate(); drops an older form of it.
   void insert(const Key& key, std::shared_ptr<DecodedChunk> chunk);
   void drop(const Key& key);
 
-  /// Program `number` reads it.
+  /// Program `number` reads the chunk.
   void add_reader(DecodedChunk& chunk, std::uint64_t number) const;
 
   /// Announces / withdraws a future use. Batches must be announced in order.
@@ -105,7 +104,7 @@ class ChunkArena {
 
   std::unordered_map<Key, Entry, Hash> entries_;
   std::unordered_map<Key, std::deque<std::uint64_t>, Hash> uses_;
-  std::set<std::pair<std::uint64_t, Key>> by_rank_;  // the last goes first
+  std::set<std::pair<std::uint64_t, Key>> by_rank_;  // the last is evicted first
   std::map<std::uint64_t, Free> free_;               // by offset; no two touch
   std::uint64_t ended_ = 0, touched_ = 0, evictions_ = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Which of an array's codecs the GPU undoes, and in what form it leaves a chunk: the byte order and
-// the order of dimensions cost nothing to undo while a batch is put together.
+// Which of an array's codecs the GPU decodes, and in what form it leaves a chunk: byte order and
+// dimension order cost nothing to undo during assembly.
 
 #include <cstdint>
 #include <string>
@@ -15,12 +15,12 @@ struct ChunkForm {
   std::uint8_t swap = 1;  // bytes of a word that is in the other byte order; 1: none is
 };
 
-/// As the CPU decodes a chunk: C order, native byte order.
+/// The form that the CPU's decoder produces: C order, native byte order.
 ChunkForm cpu_form(const Array& array);
 
 struct GpuCodecSupport {
   enum class Kind : std::uint8_t {
-    cpu,      // something that the GPU does not do
+    cpu,      // a codec that the GPU does not support
     raw,      // stored bytes are decoded bytes
     shuffle,  // the same, shuffled by `item`
     blosc,
@@ -33,7 +33,7 @@ struct GpuCodecSupport {
   std::string why_cpu;
 };
 
-/// What the metadata says; a stored chunk may still turn out to be for the CPU.
+/// Decided by the metadata alone; a stored chunk may still need the CPU.
 GpuCodecSupport gpu_codec_support(const Array& array);
 
 }  // namespace batchfs::gpu

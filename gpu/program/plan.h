@@ -1,14 +1,14 @@
 #pragma once
-// What the GPU has to do for a batch of encoded chunks: the host looks at the headers, checks every
-// length and offset in them, and writes the work tables (tables.h); the kernels then touch nothing
-// but data.
+// Plans the GPU's work for a batch of encoded chunks: the host reads the headers, checks every
+// length and offset in them, and writes the work tables (tables.h); the kernels then touch only
+// data.
 //
 //   DecodePlan plan;
 //   if (plan.add_blosc(chunk, source, target, size) != Verdict::planned) …decode it on the CPU…
 //   plan.finish();
 //
-// Headers are a few bytes for each block of 128 KiB or more, so that one host thread plans hundreds
-// of GB/s, and memory is known before anything is launched: there is no allocation on the device.
+// Headers are a few bytes for each block of 128 KiB or more, so one host thread plans hundreds of
+// GB/s, and all memory is known before a launch: nothing is allocated on the device.
 //
 // `chunk` is the encoded bytes as the host sees them; `source` is where the same bytes lie in the
 // source area, `target` where `size` decoded bytes go in the target area. A chunk that is not
@@ -41,8 +41,8 @@ class DecodePlan {
   Verdict add_raw(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size,
                   std::uint32_t item);
 
-  /// Puts the longest streams first, so that the last ones to start are short. Call it once, after
-  /// the last add.
+  /// Puts the longest streams first, so that the last ones to start are short. Call once, after the
+  /// last add.
   void finish();
   void clear();
 
@@ -56,7 +56,7 @@ class DecodePlan {
   /// How much of each area the work needs: bytes of planes and literals, entries of runs and run
   /// index.
   std::uint64_t planes = 0, literals = 0, runs = 0, run_index = 0;
-  /// Bytes that an unshuffled stretch has at most: the grid's width.
+  /// Bytes of the longest unshuffled stretch: the grid's width.
   std::uint32_t longest_unshuffle = 0;
 
  private:

@@ -1,21 +1,20 @@
 #pragma once
 // A batch, or a part of one, as work for a GPU: which compressed bytes to copy, how to decode them,
-// how to put the batch together. A program is flat bytes and holds no address, only offsets into
-// areas whose sizes are agreed on once, so that the process that makes it need not be the one that
-// runs it:
+// how to assemble the batch. A program is flat bytes and holds no address, only offsets into areas
+// of agreed sizes, so the process that makes it need not be the one that runs it:
 //
 //   staging     host memory with stored bytes, shared by both
 //   source      stored bytes on the device
 //   planes, literals, runs, run_index
-//               what decoding needs beside
+//               scratch memory of the decoders
 //   target      decoded chunks, kept for later programs (ChunkArena says where)
 //   constants   numbers of the view, copied once
 //   batch       the slots that batches are delivered in
 //
-// Programs run in the order of their numbers, `lanes` at a time. What one needs of earlier ones it
-// says itself. Whoever runs a program that another process made calls check_program() first: after
-// it no row leads outside of its area, whatever its maker did, and the kernels check what they read
-// from compressed data.
+// Programs run in the order of their numbers, `lanes` at a time. A program lists the earlier ones
+// that it depends on. A process that runs another process's program calls check_program() first:
+// after that no row leads outside of its area, whatever its maker did, and the kernels check what
+// they read from compressed data.
 
 #include <cstddef>
 #include <cstdint>
@@ -60,10 +59,10 @@ struct ProgramHeader {
   std::uint64_t magic = kMagic;
   std::uint64_t size = 0;
   std::uint64_t number = 0;
-  std::uint64_t batch = 0;  // which one of the stream it belongs to
+  std::uint64_t batch = 0;  // number of the batch within the stream
   std::uint32_t slot = 0;   // of the batch area
   std::uint32_t slices = 0;
-  std::uint64_t chunks = 0;  // that are decoded: each has a status
+  std::uint64_t chunks = 0;  // decoded ones: each has a status
   Table copies, rounds, lz4_streams, zstd_blocks, zstd_frames, unshuffles, plane_places, gathers;
   Table decode_after, assemble_after;  // numbers of programs that must have ended
 };
@@ -87,10 +86,10 @@ class Program {
   std::vector<std::byte> bytes_;
 };
 
-/// Throws corrupt when a conversion of another process leads outside of the constants.
+/// Throws corrupt if another process's conversion leads outside of the constants.
 void check_conversions(std::span<const Conversion> conversions, std::uint64_t constants);
 
-/// Throws corrupt when anything in the program leads outside of its area.
+/// Throws corrupt if anything in the program leads outside of its area.
 void check_program(const Program& program, const AreaSizes& sizes,
                    std::span<const Conversion> conversions);
 
@@ -102,7 +101,7 @@ class ProgramBuilder {
   std::vector<std::uint64_t> decode_after, assemble_after;
   std::vector<CopyRow> copies;
 
-  /// One more round; the plan must be finished and fit into the scratch areas.
+  /// Adds a round. Precondition: the plan is finished and fits into the scratch areas.
   void add_round(const DecodePlan& plan);
   Program build(std::span<const Gather> gathers, std::uint32_t slices) const;
 
@@ -119,8 +118,8 @@ class ProgramBuilder {
 /// Do the scratch areas have room for the plan?
 bool fits(const DecodePlan& plan, const AreaSizes& sizes);
 
-/// What the kernels are told for one round: pointers into `tables`, a copy of the program's bytes.
-/// The areas' pointers, and `status` of the program's first chunk, are in `work` already.
+/// The kernels' arguments for one round: pointers into `tables`, a copy of the program's bytes.
+/// Precondition: `work` holds the areas' pointers and the address of the program's first status.
 Work work_of_round(const Program& program, const Round& round, const std::uint8_t* tables,
                    Work work);
 AssemblyWork work_of_assembly(const Program& program, const std::uint8_t* tables,

@@ -1,14 +1,13 @@
 // Programs that come from another process: every row is looked at once, before anything runs.
 //
-// Each offset must lie inside of its area. Beyond that, kernels rely on these, which are checked
-// too:
+// Each offset must lie inside of its area. The kernels also rely on the following, which is
+// checked, too:
 // - Runs of two streams of a round do not overlap: a stream copies by its runs without checking
-// them again.
-// - The blocks of a Zstandard frame are of the frame's chunk: a block that was refused leaves no
-// result.
+//   them again.
+// - The blocks of a Zstandard frame belong to the frame's chunk: a refused block leaves no result.
 // - A block that brings its own Huffman tree uses it: the tree's size is taken from the block's.
-// And what a program costs is bounded by its size and that of the areas: rows are of one round
-// only, and the bytes that are copied, decoded and put together fit into the areas that they go to.
+// The cost of a program is bounded by its size and that of the areas: each row belongs to one round
+// only, and the bytes that are copied, decoded and assembled fit into their target areas.
 
 #include <algorithm>
 #include <string>

@@ -14,7 +14,7 @@ void refuse(StagedChunk& staged, const char* why, const ProgramPlace& place) {
   ++place.counters.chunks_refused;
 }
 
-/// Rounds for the chunks [begin, end), as many as they need for the scratch memory.
+/// Adds as many rounds for the chunks [begin, end) as the scratch memory requires.
 void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& builder,
                 std::size_t begin, std::size_t end) {
   DecodePlan plan;
@@ -30,7 +30,7 @@ void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& bu
       planned.push_back(&staged);
       continue;
     }
-    // Others of the array will be the same.
+    // Other chunks of the array will be unsupported, too.
     if (verdict == Verdict::unsupported) place.cpu_only[staged.variable] = true;
     refuse(staged,
            verdict == Verdict::damaged
@@ -57,7 +57,7 @@ void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& bu
   }
 }
 
-/// Makes the program of a part whose bytes are there.
+/// Makes the program of a part whose bytes are present.
 Program complete_program(ProgramPart& part, const ProgramPlace& place) {
   ProgramBuilder builder;
   builder.number = part.number;
@@ -65,12 +65,12 @@ Program complete_program(ProgramPart& part, const ProgramPlace& place) {
   builder.slot = part.batch->slot;
   builder.decode_after = part.decode_after;
   builder.assemble_after = part.assemble_after;
-  // One copy for neighbours that go to neighbours.
+  // One copy for neighbours with neighbouring targets.
   const auto copy = [&](Area area, std::uint64_t staging, std::uint64_t offset,
                         std::uint64_t size) {
     if (!builder.copies.empty()) {
       CopyRow& last = builder.copies.back();
-      // What lies between two chunks for the decoders is copied with them.
+      // Copies the gap between two chunks for the decoders along with them.
       const std::uint64_t gap = staging - last.staging - last.size;
       if (last.area == area && area == Area::source && gap < kPage) {
         last.size += gap + size;

@@ -1,7 +1,7 @@
 #pragma once
-// A part of a batch on its way to the GPU: the chunks that are not there yet, and the program that
-// decodes them and puts the part together, once their stored bytes lie in staging memory. Of one
-// thread at a time, but where it says so.
+// A part of a batch on its way to the GPU: the chunks that are not on the device yet, and the
+// program that decodes them and assembles the part once their stored bytes lie in staging memory.
+// Not thread-safe except where noted.
 
 #include <atomic>
 #include <exception>
@@ -29,7 +29,7 @@ struct ProgramCounters {
   std::atomic<std::uint64_t> programs{0};
   std::atomic<std::uint64_t> chunks_on_gpu{0};   // decoded, or copied where they need no decoding
   std::atomic<std::uint64_t> chunks_on_cpu{0};   // decoded by the CPU for the GPU
-  std::atomic<std::uint64_t> chunks_refused{0};  // found not to be for the GPU when they were there
+  std::atomic<std::uint64_t> chunks_refused{0};  // arrived, and turned out not to be for the GPU
   std::atomic<std::uint64_t> chunks_shared{0};   // uses that found their chunk on the device
   std::atomic<std::uint64_t> bytes_staged{0};    // stored bytes read into staging
   std::atomic<std::uint64_t> bytes_decoded{0};   // on the device
@@ -40,7 +40,7 @@ struct BatchNumber {
   std::int64_t epoch = 0, batch = 0;  // global
 };
 
-/// A batch on its way.
+/// A batch in flight.
 struct StreamedBatch {
   std::uint64_t place = 0;
   std::uint32_t slot = 0;
@@ -52,10 +52,10 @@ struct StreamedBatch {
   ShardPresence shards;
 };
 
-/// What came of a request for a chunk of a remote store.
+/// Result of a request for a chunk of a remote store.
 using Fetched = std::variant<EncodedChunk, std::exception_ptr>;
 
-inline constexpr std::uint64_t kPage = 4096;  // that staging memory is given out by
+inline constexpr std::uint64_t kPage = 4096;  // granularity of staging memory
 
 /// A chunk that is not on the device yet.
 struct StagedChunk {
@@ -66,12 +66,12 @@ struct StagedChunk {
     made
   };  // the GPU decodes it, needs no decoding, the CPU decodes it, the CPU computes it
   Way way = Way::decode;
-  const Array* array = nullptr;  // null: it is no chunk of a store, but `made`
+  const Array* array = nullptr;  // null: not a chunk of a store, but `made`
   std::uint32_t variable = 0;
   Dims index;
-  bool object_missing = false;          // where the chunk is missing: its object is
+  bool object_missing = false;          // of a missing chunk: its object is missing, too
   std::optional<Array::Stored> stored;  // of a local store
-  std::shared_ptr<Fetched> fetched;     // of a remote one, and without error
+  std::shared_ptr<Fetched> fetched;     // of a remote store, without error
   std::uint64_t begin = 0,
                 size = 0;     // of the stored bytes that are staged, or decoded ones for the CPU
   std::uint64_t staging = 0;  // from the beginning of the part's
@@ -79,8 +79,8 @@ struct StagedChunk {
   MadeBoxes made;
 };
 
-/// Brings bytes [offset, offset + size) of a chunk's staged bytes to `to`; all of them where the
-/// CPU decodes or computes it.
+/// Copies bytes [offset, offset + size) of a chunk's staged bytes to `to`; all of them if the CPU
+/// decodes or computes the chunk.
 void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, std::byte* to);
 
 struct ProgramPart {
@@ -92,7 +92,7 @@ struct ProgramPart {
   std::uint64_t decoded = 0;  // bytes that the GPU decodes
   std::uint64_t staging = 0, staging_size = 0, staging_end = 0;
   std::vector<std::shared_ptr<DecodedChunk>> pinned;
-  std::vector<std::shared_ptr<DecodedChunk>> statuses;  // whose chunk each status is
+  std::vector<std::shared_ptr<DecodedChunk>> statuses;  // the chunk of each status
   std::atomic<int> unread{0};
   std::mutex mutex;
   std::string why_failed;                     // guarded by `mutex` while it is read
@@ -100,29 +100,30 @@ struct ProgramPart {
   std::uint64_t read_from = 0, given_at = 0;  // when, for the trace
 };
 
-/// Adds a chunk of a remote store that has arrived.
+/// Counts a chunk of a remote store that has arrived.
 void count(const EncodedChunk& arrived, Counters& counters);
-/// Adds the chunks of a part whose bytes are all there: those of local stores as read, and all as
-/// decoded.
+/// Counts the chunks of a part whose bytes are all present: those of local stores as read, and all
+/// as decoded.
 void count(const ProgramPart& part, Counters& counters);
 
-/// What a part's program is made for.
+/// Inputs to make a part's program.
 struct ProgramPlace {
   const std::byte* staging = nullptr;
   AreaSizes sizes;
   std::span<const GpuCodecSupport> codings;  // of the view's variables
-  std::span<std::atomic<bool>> cpu_only;     // whose chunks turned out to be for the CPU: set here
+  // set here for variables whose chunks turned out to need the CPU
+  std::span<std::atomic<bool>> cpu_only;
   ProgramCounters& counters;
 };
 
-/// Plans a chunk of an array of this coding: its stored bytes, where they lie in the source area,
-/// and where `size` decoded bytes go in the target area.
+/// Plans a chunk of an array with this codec support: its stored bytes, where they lie in the
+/// source area, and where `size` decoded bytes go in the target area.
 Verdict add_chunk(DecodePlan& plan, const GpuCodecSupport& coding, DecodePlan::Bytes stored,
                   std::uint64_t source, std::uint64_t target, std::uint64_t size);
 
-/// The program of a part whose bytes are all there. A chunk that the GPU cannot decode is marked
-/// bad. Where it cannot be made, why_failed says so, and the program does nothing: it keeps the
-/// part's place in the order.
+/// Makes the program of a part whose bytes are all present. Marks a chunk that the GPU cannot
+/// decode as bad. If the program cannot be made, why_failed holds the reason, and the program does
+/// nothing: it keeps the part's place in the order.
 std::shared_ptr<const Program> build_program(ProgramPart& part, const ProgramPlace& place);
 
 }  // namespace batchfs::gpu

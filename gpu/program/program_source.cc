@@ -13,14 +13,14 @@ namespace batchfs::gpu {
 
 namespace {
 
-/// Batches whose plans are made ahead, so that the arena knows what comes.
+/// Batches planned ahead, so that the arena knows future uses.
 constexpr std::size_t kLookAhead = 12;
 /// Batches of remote stores whose chunks are fetched ahead.
 constexpr std::size_t kFetchAhead = 3;
-/// Reads are cut into and collected to pieces of about this size.
+/// Reads are split and merged to pieces of about this size.
 constexpr std::uint64_t kPiece = 4 << 20;
-/// A raw chunk from this size on is copied to its place on its own; smaller ones together, and from
-/// there.
+/// A raw chunk from this size on is copied to its place on its own; smaller ones are copied
+/// together first.
 constexpr std::uint64_t kDirect = 256 << 10;
 /// Made channels are computed in groups of about this size, each by one thread.
 constexpr std::uint64_t kMadeGroup = 1 << 20;
@@ -61,7 +61,7 @@ void ProgramSource::stop() {
   changed_.notify_all();
 }
 
-/// Plans of the batches from `place` on, and what they use.
+/// Plans the batches from `place` on and announces their uses.
 void ProgramSource::look_ahead(std::uint64_t place) {
   while (!planned_.empty() && planned_.front().place < place) planned_.pop_front();
   planned_up_to_ = std::max(planned_up_to_, place);
@@ -83,7 +83,7 @@ void ProgramSource::look_ahead(std::uint64_t place) {
   }
 }
 
-/// Starts to fetch what batches need of remote stores.
+/// Starts to fetch the chunks of remote stores that batches need.
 void ProgramSource::fetch_ahead() {
   for (std::size_t i = 0; i < std::min(kFetchAhead, planned_.size()); ++i)
     for (const ChunkUse& use : planned_[i].plan.chunks) {
@@ -158,7 +158,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
       } else {
         ++counters_.chunks_shared;
         if (options_.counters != nullptr) ++options_.counters->chunk_cache_hits;
-        if (!all_local_) fetches_.erase(key);  // fetched before it was known to be here
+        if (!all_local_) fetches_.erase(key);  // fetched before it was known to be present
         if (chunk->decoded_by != part->number) part->assemble_after.push_back(chunk->decoded_by);
       }
       pin(*part, chunk);
@@ -184,7 +184,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
   return true;
 }
 
-/// Gives a chunk room on the device and in staging: in this part, or in a new one where it is full.
+/// Gives a chunk room on the device and in staging: in this part, or in a new one if it is full.
 /// Null after stop().
 std::shared_ptr<DecodedChunk> ProgramSource::add(std::shared_ptr<ProgramPart>& part, const Key& key,
                                                  StagedChunk staged) {
@@ -206,7 +206,7 @@ std::shared_ptr<DecodedChunk> ProgramSource::add(std::shared_ptr<ProgramPart>& p
       room = arena_.allocate(staged.chunk->bytes, part->decode_after);
     }
     if (room || part->pinned.empty()) break;
-    if (!close(part)) return nullptr;  // what it pins is free then
+    if (!close(part)) return nullptr;  // frees the chunks that it pins
     part = new_part(batch);
   }
   if (!room)
@@ -252,7 +252,7 @@ bool ProgramSource::add_made_channels(std::shared_ptr<ProgramPart>& part, const 
   return true;
 }
 
-/// Finds out where a chunk's stored bytes are and how they become a decoded chunk. False when it is
+/// Finds a chunk's stored bytes and how they become a decoded chunk. Returns false if it is
 /// missing.
 bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged) {
   const Array& array = *view_->variables()[use.variable]->array;
@@ -307,8 +307,8 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
   return true;
 }
 
-/// Looks at the first chunk of a variable, before batches rely on the GPU: metadata does not say
-/// all that a decoder has to support (the codec within Blosc, whether Zstandard frames tell their
+/// Inspects the first chunk of a variable before batches rely on the GPU: metadata does not say all
+/// that a decoder has to support (the codec within Blosc, whether Zstandard frames record their
 /// size), and the chunks of an array are alike.
 void ProgramSource::probe(const StagedChunk& staged, std::uint64_t stored_size) {
   const GpuCodecSupport& coding = codings_[staged.variable];
@@ -339,7 +339,7 @@ std::shared_ptr<ProgramPart> ProgramSource::new_part(const std::shared_ptr<Strea
   return part;
 }
 
-/// Bytes of the staging ring, in one piece; waits until they are free. nullopt after stop().
+/// Reserves contiguous bytes of the staging ring; waits until they are free. nullopt after stop().
 std::optional<std::uint64_t> ProgramSource::reserve_staging(std::uint64_t size) {
   const std::uint64_t ring = options_.sizes.staging;
   std::unique_lock lock(mutex_);
@@ -351,7 +351,7 @@ std::optional<std::uint64_t> ProgramSource::reserve_staging(std::uint64_t size) 
   return begin;
 }
 
-/// Nothing more is added to the part: its bytes are read. False after stop().
+/// Closes the part to additions and has its bytes read. False after stop().
 bool ProgramSource::close(std::shared_ptr<ProgramPart>& part) {
   std::sort(part->assemble_after.begin(), part->assemble_after.end());
   part->assemble_after.erase(std::unique(part->assemble_after.begin(), part->assemble_after.end()),
@@ -380,7 +380,7 @@ void ProgramSource::read(const std::shared_ptr<ProgramPart>& part) {
     const StagedChunk& staged = part->chunks[i];
     const bool divides = staged.way != StagedChunk::Way::cpu && staged.stored;
     for (std::uint64_t at = 0; at < staged.size;) {
-      // No piece that is much smaller than the others.
+      // Avoids a piece that is much smaller than the others.
       const std::uint64_t left = staged.size - at;
       const std::uint64_t size = divides && left > kPiece + kPiece / 2 ? kPiece : left;
       if (collected + size > kPiece + kPiece / 2 && collected > 0) {
@@ -417,7 +417,7 @@ void ProgramSource::read(const std::shared_ptr<ProgramPart>& part) {
     });
 }
 
-/// All bytes of the part are there, or it failed.
+/// All bytes of the part are present, or it failed.
 void ProgramSource::complete(const std::shared_ptr<ProgramPart>& part) {
   trace(Trace::Kind::fetch, *part, part->read_from, part->staging_size, !part->why_failed.empty());
   auto program =
@@ -445,7 +445,8 @@ std::shared_ptr<const Program> ProgramSource::next() {
   return part.program;
 }
 
-/// What was done for the part ends now. Those of no chunk are not worth a line.
+/// Traces a step of the part that ends now. Fetch and decode steps without a stored chunk are not
+/// recorded.
 void ProgramSource::trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin,
                           std::uint64_t bytes, bool failed) const {
   const auto stored = std::find_if(part.chunks.begin(), part.chunks.end(),

@@ -1,24 +1,24 @@
 #pragma once
-// Makes the programs of a view's batches: knows which chunks are on the device, reads the stored
-// bytes of the others into staging memory, several batches ahead, and says how they are decoded and
-// put together. Touches no device: the process that runs the programs, this one or another, has
-// the same areas and tells when they have ended.
+// Makes the programs of a view's batches: tracks which chunks are on the device, reads the stored
+// bytes of the others into staging memory, several batches ahead, and plans their decoding and
+// assembly. Touches no device: the process that runs the programs, this one or another, has the
+// same areas and reports when programs have ended.
 //
 //   ProgramSource source(view, tables, sequence, options, executor, counters);
 //   // One thread, in order. Waits for room in staging memory.
 //   source.begin(place, slot, tensors);
 //   // Another thread: programs by number, as soon as they are complete.
 //   while (std::shared_ptr<const Program> program = source.next()) { ... }
-//   // Another thread, in order: what a program came to.
+//   // Another thread, in order: the result of a program.
 //   source.ended(number, statuses);
 //
-// The trace tells of each program how long its stored bytes were read (fetch) and how long it took
-// from when it was given out until it had ended (decode: copy, decoding, and its share of putting
-// the batch together), and of each batch how long it took in all (assemble).
+// The trace records for each program how long its stored bytes were read (fetch) and the time from
+// when next() returned it until it ended (decode: copy, decoding, and its share of the assembly),
+// and for each batch the total time (assemble).
 //
 // A chunk that the GPU does not decode is decoded by the CPU into staging: the first chunk of each
-// variable tells. Where another turns out so after it was read, or the device refuses it, the batch
-// fails here, and is put together by the engine instead.
+// variable decides. If another chunk turns out to need the CPU after it was read, or the device
+// refuses it, the batch fails here, and the engine assembles it instead.
 
 #include <atomic>
 #include <condition_variable>
@@ -58,7 +58,7 @@ class ProgramSource {
 
   ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables, Sequence sequence,
                 Options options, Executor& executor, ProgramCounters& counters);
-  /// Waits for reads that are under way.
+  /// Waits for reads in flight.
   ~ProgramSource();
 
   /// Plans batch `place`; its tensors go to `tensors` in the batch area. The batch's programs come
@@ -73,7 +73,7 @@ class ProgramSource {
     std::uint64_t place = 0;
     std::string why_failed;  // empty: the batch is complete
   };
-  /// Program `number` has ended. Says so when a batch has with it.
+  /// Program `number` has ended. Returns the batch that ended with it, if any.
   std::optional<Ended> ended(std::uint64_t number, std::span<const std::uint32_t> statuses);
 
   void stop();
@@ -112,8 +112,9 @@ class ProgramSource {
   ProgramCounters& counters_;
   std::vector<GpuCodecSupport> codings_;  // of the view's variables
   std::vector<ChunkForm> cpu_forms_;
-  std::vector<std::atomic<bool>> cpu_only_;  // whose chunks turned out to be for the CPU
-  std::vector<char> probed_;  // whose first chunk has been looked at; the planning thread's
+  std::vector<std::atomic<bool>> cpu_only_;  // variables whose chunks turned out to need the CPU
+  // variables whose first chunk was inspected; used by the planning thread
+  std::vector<char> probed_;
 
   // The planning thread's.
   std::deque<Planned> planned_;
@@ -123,13 +124,13 @@ class ProgramSource {
   std::map<Key, std::future<std::shared_ptr<Fetched>>> fetches_;
   bool all_local_ = true;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   ChunkArena arena_;
   std::map<std::uint64_t, std::shared_ptr<ProgramPart>> parts_;  // planned and not ended, by number
-  std::uint64_t next_number_ = 1;                                // that next() gives
+  std::uint64_t next_number_ = 1;                                // that next() returns
   std::uint64_t staging_head_ = 0,
-                staging_tail_ = 0;  // of the ring; bytes given out and taken back, counted on
+                staging_tail_ = 0;  // of the ring; bytes reserved and freed, without wrapping
   int reading_ = 0;                 // tasks posted
   bool stopping_ = false;
 };

@@ -2,8 +2,8 @@
 // block's entropy tables each of them uses, so that all blocks can be decoded at the same time
 // though blocks may repeat the tables of earlier ones. Source: RFC 8878, chapter 3.
 //
-// Anything odd that a valid frame may still hold (dictionaries, legacy formats, a frame without a
-// size before another frame) is `unsupported`; so are frames whose tables would outgrow their data.
+// Rare features of valid frames (dictionaries, legacy formats, a frame without a size before
+// another frame) are `unsupported`; so are frames whose tables would outgrow their data.
 
 #include <algorithm>
 #include <cstring>
@@ -113,8 +113,8 @@ class ZstdPlanner {
   }
 
  private:
-  /// One frame, whose output starts at `done` of `size` bytes; `sized` becomes false when only its
-  /// blocks know how long it is.
+  /// Plans one frame, whose output starts at `done` of `size` bytes; sets `sized` to false if only
+  /// its blocks determine its length.
   Verdict frame(std::uint64_t& done, std::uint64_t size, bool& sized) {
     const FrameHeader header = read_frame_header(in_);
     if (!in_.good()) return Verdict::damaged;

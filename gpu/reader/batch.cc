@@ -14,7 +14,7 @@ namespace batchfs::reader {
 
 namespace {
 
-/// File systems in memory say the size of their pages as that of their blocks; others at most this.
+/// File systems in memory report their page size as the block size; others report at most this.
 constexpr std::uint64_t kSmallPages = 1 << 20;
 
 void* map(std::uint64_t size, int flags, int fd) {
@@ -31,12 +31,12 @@ void* map(std::uint64_t size, int flags, int fd) {
 }  // namespace
 
 std::shared_ptr<const Mapping> Mapping::of_file(int fd, std::uint64_t size) {
-  // Touching pages behind a file's end kills a process.
+  // Touching pages after a file's end kills a process.
   struct stat at;
   if (::fstat(fd, &at) != 0 || static_cast<std::uint64_t>(at.st_size) < size)
     throw Error(ErrorCode::corrupt, "a batch's memory is shorter than it should be");
   if (size == 0) return std::shared_ptr<const Mapping>(new Mapping(nullptr, 0, 0));
-  // A huge page is one page to us only where all of it is mapped, behind the file's end too.
+  // The kernel maps a huge page as one only if all of it is mapped, also after the file's end.
   const auto block = static_cast<std::uint64_t>(at.st_blksize);
   const std::uint64_t mapped = block > kSmallPages ? (size + block - 1) / block * block : size;
   return std::shared_ptr<const Mapping>(

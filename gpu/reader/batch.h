@@ -13,12 +13,12 @@
 namespace batchfs::reader {
 
 /// Mapped memory. Pages are shared with every other reader until they are written to: a program
-/// that changes a batch in place, though it should not, changes a copy of its own.
+/// that changes a batch in place, though it should not, changes a private copy.
 class Mapping {
  public:
   /// The whole of a file; the descriptor may be closed afterwards. Throws no_memory.
   static std::shared_ptr<const Mapping> of_file(int fd, std::uint64_t size);
-  /// Memory of its own, filled by reading. Throws io, no_memory.
+  /// Private memory, filled by reading. Throws io, no_memory.
   static std::shared_ptr<const Mapping> read_from(int fd, std::uint64_t size);
   ~Mapping();
   Mapping(const Mapping&) = delete;
@@ -34,18 +34,18 @@ class Mapping {
   std::uint64_t size_, mapped_;
 };
 
-/// Checked against the schema: `bytes` is what shape and type give, and all of it is mapped.
+/// Checked against the schema: `bytes` matches shape and type, and all of it is mapped.
 struct Tensor {
   const TensorInfo* info = nullptr;  // of the batch's schema
   std::vector<std::int64_t> shape;
-  const std::byte* data = nullptr;  // C order; of the batch's device where it has one
+  const std::byte* data = nullptr;  // C order; on the batch's device if it has one
   std::uint64_t bytes = 0;
 };
 
 class Coordinates;
 class Windows;
 
-/// Immutable. The memory is there for as long as this is.
+/// Immutable. The memory is valid as long as this object.
 struct Batch {
   std::int64_t epoch = 0;
   std::int64_t number = 0;  // global: of the epoch, over all ranks
@@ -54,14 +54,14 @@ struct Batch {
 
   std::shared_ptr<const Schema> schema;
   std::shared_ptr<const Coordinates> coordinates;
-  std::shared_ptr<const Windows> windows;  // null where an older server does not tell them
+  std::shared_ptr<const Windows> windows;  // null if an older server does not send them
   std::vector<std::shared_ptr<const Mapping>> memory;
-  /// Called when the consumer has let go of the batch, and when its memory is unmapped: after the
-  /// work on it that a GPU still has to do.
+  /// `let_go` is called when the consumer has released the batch; `release` when its memory is
+  /// unmapped, after the GPU's pending work on it.
   std::function<void()> let_go, release;
 
-  /// Where the tensors are, with `device_memory`; null for the host. `use`: whose work the release
-  /// comes after.
+  /// Device of the tensors, with `device_memory`; null for the host. `use`: the streams whose work
+  /// the release waits for.
   std::shared_ptr<Device> device;
   std::vector<std::shared_ptr<const DeviceMemory>> device_memory;
   std::shared_ptr<StreamUse> use;
@@ -72,7 +72,7 @@ struct Batch {
   Batch& operator=(const Batch&) = delete;
 };
 
-/// The same batch on a device. `batch` is in host memory, and is let go of.
+/// Copies a batch in host memory to a device, and releases the original.
 std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device,
                                  std::shared_ptr<Batch> batch);
 

@@ -82,7 +82,7 @@ typedef struct batchfs_batch_info {
   int64_t tensors;
 } batchfs_batch_info;
 
-/* What a label is. */
+/* Type of a label. */
 typedef enum batchfs_label_type {
   BATCHFS_LABEL_POSITION =
       1,                     /* integer: the dimension has no coordinate; a position in the store */
@@ -122,11 +122,11 @@ BATCHFS_API const char* batchfs_mode(batchfs_reader* reader);
  * when none was. Valid until the calling thread's next call of this function. */
 BATCHFS_API const char* batchfs_why_copied(batchfs_reader* reader);
 
-/* From here on batchfs_next gives this rank's batches of `epoch`, of which `done` global batches
+/* From now on batchfs_next returns this rank's batches of `epoch`, of which `done` global batches
  * have been read: rank R of W gets the batches done + R, done + R + W, ... */
 BATCHFS_API int batchfs_start(batchfs_reader* reader, int64_t epoch, int64_t done);
-/* The next batch; NULL behind the last. A batch that cannot be made is an error, the next call goes
- * on behind it. */
+/* The next batch; NULL after the last. A batch that cannot be made is an error; the next call returns
+ * the batch after it. */
 BATCHFS_API int batchfs_next(batchfs_reader* reader, batchfs_batch** batch);
 /* One batch by its global number. */
 BATCHFS_API int batchfs_get(batchfs_reader* reader, int64_t epoch, int64_t number,
@@ -141,8 +141,8 @@ BATCHFS_API int batchfs_tensor_at(const batchfs_batch* batch, int32_t position,
 /* The numbers of the batch's samples, in the order of its rows; as many as batchfs_batch_info has
  * samples. Valid until the batch is released. */
 BATCHFS_API int batchfs_batch_samples(const batchfs_batch* batch, const int64_t** numbers);
-/* What the coordinate of the window's dimension `dim` says where sample `sample` (of the batch,
- * from 0) begins. ENOTSUP for strings. */
+/* The label of the window's dimension `dim` at the start of sample `sample` (of the batch, from 0).
+ * ENOTSUP for strings. */
 BATCHFS_API int batchfs_batch_label(const batchfs_batch* batch, int64_t sample, const char* dim,
                                     batchfs_label* label);
 /* Releases the batch. Call once, from any thread. Precondition: GPU work that reads it has

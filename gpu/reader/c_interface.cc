@@ -26,10 +26,10 @@ struct batchfs_batch {
 
 namespace {
 
-/// What batchfs_error() gives: C has no exceptions to carry it.
+/// The text of batchfs_error(): C has no exceptions to carry it.
 thread_local std::string last_error;
 
-/// Runs `body`; what it throws becomes an errno and a text.
+/// Runs `body`; turns its exceptions into an errno and a text.
 template <class Body>
 int guarded(Body&& body) {
   try {
@@ -47,14 +47,14 @@ int guarded(Body&& body) {
   }
 }
 
-/// What the first version of each struct had: less is a size that the caller did not set.
+/// Size of each struct's first version: a caller that passes less did not set the size.
 constexpr std::size_t kFirstOptions = offsetof(batchfs_options, device);
 constexpr std::size_t kFirstTensor =
     offsetof(batchfs_tensor, device_number) + sizeof(batchfs_tensor::device_number);
 constexpr std::size_t kFirstInfo =
     offsetof(batchfs_batch_info, tensors) + sizeof(batchfs_batch_info::tensors);
 
-/// Writes `all` to a struct of the size that the caller knows it with.
+/// Copies `all` to a struct of the size that the caller was compiled with.
 template <class Struct>
 void give(const Struct& all, std::size_t first, const char* name, Struct* out) {
   if (out == nullptr || out->size < first)

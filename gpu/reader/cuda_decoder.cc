@@ -14,7 +14,7 @@ struct Loaded {
   std::string why;
 
   Loaded() {
-    // Beside the library or module that this is in, else where the system looks.
+    // Next to the library or module that contains this, else in the system's search path.
     constexpr const char* kName = "libbatchfs_reader_cuda.so";
     std::string beside;
     Dl_info self{};
@@ -30,7 +30,7 @@ struct Loaded {
       if (library != nullptr) return;
       library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
       const char* text = library == nullptr ? ::dlerror() : nullptr;
-      // One that exists and cannot be loaded says more than one that is missing elsewhere.
+      // A library that exists and cannot be loaded is a better reason than one that is missing.
       if (text != nullptr && problem.empty()) problem = text;
     };
     if (!beside.empty() && ::access(beside.c_str(), F_OK) == 0) try_load(beside.c_str());

@@ -67,7 +67,7 @@ Driver load() {
 }  // namespace
 
 const Driver& Driver::get() {
-  static const Driver driver = load();  // what throws is tried again
+  static const Driver driver = load();  // a failed load is retried
   return driver;
 }
 

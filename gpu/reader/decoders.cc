@@ -42,7 +42,7 @@ Error error_of(const CudaFailure& failure) {
   return Error(is_known ? static_cast<ErrorCode>(failure.code) : ErrorCode::internal, failure.text);
 }
 
-/// Tells the server why no program of the series runs any more.
+/// Reports to the server why no program of the series runs any more.
 /// `interrupted`: the reader leaves.
 void send_end(int socket, ErrorCode code) {
   EndedMessage message{};
@@ -65,7 +65,7 @@ Message read_as(std::span<const std::byte> bytes, MessageType type) {
 
 }  // namespace
 
-/// The device's side, for as long as programs run or a batch is held.
+/// The device's side, alive as long as programs run or a batch is held.
 class Decoders::Decoder {
  public:
   Decoder(const CudaDecoderTable& table, std::shared_ptr<Device> device,
@@ -128,7 +128,7 @@ class Decoders::Series {
                                            setup[1].get(), message.staging_size)),
         memory_(std::make_shared<Memory>(table_, decoder_)),
         socket_(setup[2].release()) {}
-  /// Once memory() finds it: a batch may be there at once.
+  /// Call after memory() can find it: a batch may arrive at once.
   void begin() {
     starter_ = std::thread([this] { start(); });
     finisher_ = std::thread([this] { finish(); });
@@ -154,7 +154,7 @@ class Decoders::Series {
     send_end(socket_, error.code());
     end();
   }
-  /// Nothing more is started; what runs is waited for.
+  /// Starts nothing more and waits for running programs.
   void end() {
     {
       const std::lock_guard lock(mutex_);
@@ -214,7 +214,7 @@ class Decoders::Series {
       const std::size_t size =
           sizeof out.message + (all ? 0 : static_cast<std::size_t>(count) * sizeof(std::uint32_t));
       out.message.header = {static_cast<std::uint32_t>(size), MessageType::ended, kVersion};
-      // Its end is seen by the thread that starts; programs that run are waited for all the same.
+      // The starting thread notices the end; running programs are waited for in any case.
       send_message(socket_, {reinterpret_cast<const std::byte*>(&out), size});
     }
   }
@@ -224,7 +224,7 @@ class Decoders::Series {
   const std::shared_ptr<Decoder> decoder_;
   const std::shared_ptr<const DeviceMemory> memory_;
   const int socket_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<std::uint64_t> started_;
   bool ending_ = false;
@@ -241,7 +241,7 @@ Decoders::Decoders(const CudaDecoderTable& table, int channel, std::shared_ptr<D
 Decoders::~Decoders() {
   if (this_process() != process_) {
     thread_.detach();
-    for (auto& [id, series] : series_) series.release();  // what they wait for is the parent's
+    for (auto& [id, series] : series_) series.release();  // their threads are the parent's
     ::close(channel_);
     return;
   }

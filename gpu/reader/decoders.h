@@ -27,7 +27,7 @@ class Decoders {
   Decoders(const Decoders&) = delete;
   Decoders& operator=(const Decoders&) = delete;
 
-  /// The batch area of the series `id`; null when there was none. What came before it is let go of.
+  /// The batch area of the series `id`; null if there was none. Releases earlier series.
   std::shared_ptr<const DeviceMemory> memory(std::uint64_t id);
   /// Why programs are not run here any more; else empty.
   std::string why_failed() const;
@@ -44,7 +44,7 @@ class Decoders {
   const int channel_;
   const std::shared_ptr<Device> device_;
   const pid_t process_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::uint64_t, std::unique_ptr<Series>> series_;
   std::string why_failed_;
   std::thread thread_;

@@ -20,11 +20,11 @@ namespace {
 
 using cuda::Driver;
 
-/// Pinned memory that copies from the host go through: the pages of a batch are another process's,
+/// Pinned bounce buffer for copies from the host: the pages of a batch belong to another process,
 /// and pinning them anew for every batch costs more than this copy.
 constexpr std::uint64_t kBounce = 16 << 20;
 
-/// The device's context, current in this thread for a while.
+/// Makes the device's context current in this thread for a while.
 class Current {
  public:
   Current(const Driver& driver, cuda::Context context) : driver_(driver) {
@@ -91,15 +91,15 @@ class NotedStreams final : public StreamUse {
   std::vector<std::uintptr_t> streams_;
 };
 
-/// What waits for streams. Of its own, because the last that holds a device may be what it waits
-/// for.
+/// Releases that wait for streams, with a thread of their own: the last owner of a device may be
+/// what the thread waits for.
 struct Releases {
   struct Waiting {
     std::vector<cuda::Event> events;
     bool everything = false;  // all of the device's work
     std::function<void()> release;
   };
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   std::deque<Waiting> waiting;
   std::vector<cuda::Event> spare;
@@ -136,7 +136,7 @@ class CudaDevice final : public Device {
     }
     if (thread_.get_id() == std::this_thread::get_id()) {
       const std::lock_guard lock(releases_->mutex);
-      releases_->spare.clear();  // they go with the context
+      releases_->spare.clear();  // the events are destroyed with the context
       thread_.detach();
     } else {
       thread_.join();
@@ -218,7 +218,7 @@ class CudaDevice final : public Device {
     if (streams.empty()) return entry.release();
     const Current current(driver_, context_);
     for (const std::uintptr_t stream : streams) {
-      // 2 is the default stream of whichever thread says so.
+      // 2 is the default stream of the calling thread.
       if (stream == StreamUse::kAny || stream == 2) {
         entry.everything = true;
         continue;
@@ -237,7 +237,7 @@ class CudaDevice final : public Device {
   cuda::Context context() const { return context_; }
   bool ours() const { return this_process() == process_; }
 
-  /// Memory that was let go of, or null.
+  /// Returns released memory of this size, or null.
   cuda::Address take_kept(std::uint64_t size) {
     const std::lock_guard lock(keeping_);
     const auto it = kept_.find(size);
@@ -250,7 +250,7 @@ class CudaDevice final : public Device {
     const std::lock_guard lock(keeping_);
     kept_.emplace(size, address);
   }
-  /// Gives all of it back to the driver. False when there is none.
+  /// Returns all kept memory to the driver. False if there is none.
   bool drop_kept() {
     const std::lock_guard lock(keeping_);
     for (const auto& [size, address] : kept_) driver_.free(address);
@@ -314,7 +314,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<Releases> releases_ = std::make_shared<Releases>();
   std::thread thread_;
 
-  std::mutex copying_;  // guards what follows
+  std::mutex copying_;  // guards the members below
   cuda::Stream copies_ = nullptr;
   cuda::Event copied_[2] = {};
   void* bounce_ = nullptr;
@@ -336,7 +336,7 @@ MappedMemory::MappedMemory(std::shared_ptr<const CudaDevice> device, int fd, std
     driver.check(driver.reserve(&address_, size_, 0, 0, 0), "reserve addresses");
     driver.check(driver.map(address_, size_, 0, handle_, 0), "map the memory of batches");
     mapped_ = true;
-    // Read-only, where the driver knows that.
+    // Read-only, if the driver supports it.
     cuda::AccessDescription access{cuda::kLocationDevice, device_->number(),
                                    static_cast<int>(cuda::kRead)};
     if (driver.set_access(address_, size_, &access, 1) != 0) {

@@ -29,40 +29,40 @@ class DeviceMemory {
 /// legacy default. Thread-safe.
 class StreamUse {
  public:
-  /// Nobody can say which stream: all of the device's work counts.
+  /// Unknown stream: all of the device's work counts.
   static constexpr std::uintptr_t kAny = ~std::uintptr_t{0};
 
   virtual ~StreamUse() = default;
   virtual void note(std::uintptr_t stream) = 0;
 };
 
-/// Thread-safe. Of the process that opened it: a child after fork() cannot use it.
+/// Thread-safe. Belongs to the process that opened it: a child after fork() cannot use it.
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  /// "cuda" or "cuda:N", N as CUDA_VISIBLE_DEVICES numbers them. Throws invalid_argument,
-  /// not_supported where there is no driver or no such GPU.
+  /// Opens "cuda" or "cuda:N", with the numbers of CUDA_VISIBLE_DEVICES. Throws invalid_argument,
+  /// not_supported if there is no driver or no such GPU.
   static std::shared_ptr<Device> open(const std::string& name);
   virtual ~Device() = default;
 
   virtual int number() const = 0;
   virtual std::span<const std::uint8_t, 16> uuid() const = 0;
-  /// Bytes of memory that nobody has.
+  /// Bytes of free memory.
   virtual std::uint64_t free_memory() = 0;
 
-  /// Maps what another process exported. Takes no ownership of `fd`. Throws not_supported,
-  /// no_memory, io.
+  /// Maps memory that another process exported. Does not take ownership of `fd`. Throws
+  /// not_supported, no_memory, io.
   virtual std::shared_ptr<const DeviceMemory> map(int fd, std::uint64_t size) = 0;
   /// Memory of this process; kept for the next of its size when it goes.
   virtual std::shared_ptr<const DeviceMemory> allocate(std::uint64_t size) = 0;
   /// Copies from the host, and waits.
   virtual void upload(const DeviceMemory& to, std::uint64_t offset,
                       std::span<const std::byte> bytes) = 0;
-  /// Copies to the host, after what its default stream has to do, and waits.
+  /// Copies to the host, after the pending work of its default stream, and waits.
   virtual void download(const std::byte* from, std::span<std::byte> to) = 0;
 
   virtual std::shared_ptr<StreamUse> new_use() = 0;
-  /// Calls `release` once all that was noted in `use` has ended: soon, from any thread. What is
-  /// gone with the device counts as ended.
+  /// Calls `release` once all work noted in `use` has ended: soon, from any thread. Work lost with
+  /// the device counts as ended.
   virtual void after(const std::shared_ptr<StreamUse>& use, std::function<void()> release) = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Element types, from the numpy names that schemas hold to what arrays of other libraries need.
+// Element types, from the numpy names in schemas to the type codes of other libraries' arrays.
 
 #include <cstdint>
 #include <string>

@@ -11,7 +11,7 @@ namespace batchfs::reader {
 
 class Fallbacks {
  public:
-  /// A batch arrived, with what the server says of it. Unknown reasons count as `failed`.
+  /// A batch arrived, with this reason from the server. Unknown reasons count as `failed`.
   void add(handoff::Fallback fallback);
   /// "3 of 44 batches were made on the host: 2 because …; 1 because …"; empty when all were made on
   /// the GPU.

@@ -19,7 +19,8 @@ namespace batchfs::reader {
 
 namespace {
 
-/// What FileSource's read_text() throws where the mount is gone is for callers that reconnect.
+/// Like FileSource's read_text(), but reports a lost mount as io: only callers that reconnect
+/// handle Lost.
 std::string text_of(const std::string& path) {
   try {
     return read_text(path);
@@ -66,7 +67,7 @@ class FileCoordinates final : public Coordinates {
   };
   const std::string directory_;
   const std::shared_ptr<const Schema> schema_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::map<std::size_t, Read> read_;
 };
 

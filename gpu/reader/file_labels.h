@@ -1,6 +1,5 @@
 #pragma once
-// Labels from the files of a mount: coords/NAME.npy, and batch-NNNNNN.json, read when they are
-// first asked for.
+// Labels from the files of a mount, coords/NAME.npy and batch-NNNNNN.json, read on first use.
 
 #include <memory>
 #include <string>
@@ -9,11 +8,11 @@
 
 namespace batchfs::reader {
 
-/// Of a view's directory.
+/// The coordinates of a view's directory.
 std::shared_ptr<const Coordinates> file_coordinates(std::string directory,
                                                     std::shared_ptr<const Schema> schema);
 
-/// Of the batch whose files begin with `path`.
+/// The windows of the batch whose files begin with `path`.
 std::shared_ptr<const Windows> file_windows(const std::string& path,
                                             std::shared_ptr<const Schema> schema,
                                             std::int64_t samples);

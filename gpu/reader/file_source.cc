@@ -141,9 +141,9 @@ std::shared_ptr<const Mapping> FileSource::file(const std::string& path,
 
 std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, std::int64_t step,
                                         const Interrupted& interrupted) const {
-  // In the directory of the rank that reads so, where it has the batch: the mount knows from it
-  // what comes next. Batches behind the last, which only padded ranks have, are in such directories
-  // alone.
+  // Opens the batch in the directory of its rank, if that has it: the mount derives the next
+  // batches from it. Batches after the last, which only padded ranks have, exist only in such
+  // directories.
   std::int64_t world = step, rank = batch % step;
   const auto has = [&](std::int64_t w, std::int64_t r) {
     return w <= kMaxWorld && batch / w < rank_batches(*schema_, 0, r, w);

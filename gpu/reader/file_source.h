@@ -2,11 +2,12 @@
 // Batches from the files of a mount: for readers that the hand-off does not serve (another user, a
 // container that the socket is not in).
 //
-// Where the kernel reads batches itself (passthrough), files are mapped and nothing is copied. Else
-// they are read: pages of a mapping would come from the daemon, and its end would kill the reader.
+// With passthrough, where the kernel reads batches itself, files are mapped and nothing is copied.
+// Otherwise they are read: pages of a mapping would come from the daemon, and its end would kill
+// the reader.
 //
-// The view's directory is held open: a mount whose store is read again shows the older batches
-// there (batchfs-semantics(7)).
+// The view's directory is held open: a mount whose store is read again still shows the older
+// batches there (batchfs-semantics(7)).
 
 #include <string>
 
@@ -37,7 +38,7 @@ class FileSource final : public Source {
 
   const std::string directory_;  // for messages
   const Descriptor held_;        // of it
-  const std::string place_;      // the directory that is held, or its path where there is no /proc
+  const std::string place_;      // the held directory, or its path without /proc
   std::shared_ptr<const Schema> schema_;
   std::shared_ptr<const Coordinates> coordinates_;
   bool safetensors_ = false, map_ = false;

@@ -1,6 +1,6 @@
 #pragma once
-// Labels of a batch: which samples it holds, where their windows begin, and what the view's
-// coordinates say there.
+// Labels of a batch: its samples, the starts of their windows, and the values of the view's
+// coordinates there.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +20,14 @@ namespace batchfs::reader {
 class Coordinates {
  public:
   virtual ~Coordinates() = default;
-  /// Of the schema's coordinate `number`, in its data type; valid as long as this object. Throws
-  /// not_supported where the server leaves it out, corrupt, and what reading it throws.
+  /// The values of the schema's coordinate `number`, in its data type; valid while this object
+  /// lives. Throws not_supported if the server leaves them out, corrupt, and the errors of reading
+  /// them.
   virtual std::span<const std::byte> values(std::size_t number) const = 0;
 };
 
-/// Coordinates that came with a Welcome: behind `begin` in `memory`. Throws corrupt unless
-/// they are those of the schema.
+/// Coordinates that came with a Welcome: after `begin` in `memory`. Throws corrupt unless they are
+/// those of the schema.
 std::shared_ptr<const Coordinates> received_coordinates(std::shared_ptr<const Mapping> memory,
                                                         std::uint64_t begin,
                                                         const handoff::CoordinatesRecord& record,
@@ -39,10 +40,10 @@ class Windows {
   using Values = std::vector<std::int64_t>;
   /// Throws corrupt unless they are windows of the schema.
   Windows(const Schema& schema, std::int64_t samples, Values values);
-  /// `load` is called when they are first asked for.
+  /// `load` is called on first use.
   Windows(std::shared_ptr<const Schema> schema, std::int64_t samples, std::function<Values()> load);
 
-  /// Throws what loading them throws.
+  /// Throws the errors of loading them.
   const Values& values() const;
 
  private:
@@ -54,10 +55,10 @@ class Windows {
   mutable Values values_;
 };
 
-/// The windows of a batch; throws not_supported where its server does not tell them.
+/// The windows of a batch. Throws not_supported if its server does not send them.
 const Windows::Values& windows_of(const Batch& batch);
 
-/// What a coordinate says of a window's first position.
+/// The value of a coordinate at a window's first position.
 struct Label {
   enum class Type : std::int32_t {
     position = 1,  // no coordinate: where the window begins in the store
@@ -71,8 +72,8 @@ struct Label {
   double number = 0;
 };
 
-/// Throws not_found for samples and dimensions that the batch does not have, not_supported for
-/// strings and for times beyond nanoseconds.
+/// Throws not_found for samples and dimensions that are not in the batch, not_supported for strings
+/// and for times outside the range of nanoseconds.
 Label label_of(const Batch& batch, std::int64_t sample, const std::string& dim);
 
 }  // namespace batchfs::reader

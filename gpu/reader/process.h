@@ -1,11 +1,11 @@
 #pragma once
-// Which process this is, for what a child after fork() must not touch.
+// Identity of this process, to detect what a child after fork() must not touch.
 
 #include <sys/types.h>
 
 namespace batchfs::reader {
 
-/// As getpid(), but no system call: those take microseconds each after a pause, and every batch
+/// Like getpid(), but without a system call: that takes microseconds after a pause, and every batch
 /// asks.
 pid_t this_process();
 

@@ -27,7 +27,7 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &at) == 0;
 }
 
-/// There is nobody to get batches from.
+/// There is no source of batches.
 struct Gone : Error {
   Gone(std::string why, std::string where)
       : Error(ErrorCode::io, std::move(why), std::move(where)) {}
@@ -187,7 +187,7 @@ std::int64_t Reader::count(const Position& position) const {
              : 0;
 }
 
-/// A new source at the same position. Throws Gone.
+/// Connects to a new source at the same position. Throws Gone.
 void Reader::reconnect(const std::string& why) {
   const Gone gone(
       "the batchfs process is gone (" + why +
@@ -195,7 +195,8 @@ void Reader::reconnect(const std::string& why) {
       options_.place);
   try {
     connect();
-    // Files do not tell their reading; but where they answer, the next daemon's hand-off does, too.
+    // Files do not report their reading; but when they answer, the next daemon's hand-off does,
+    // too.
     const auto must_tell = [this] {
       return reading_.session != 0 && source_->reading().session == 0;
     };
@@ -203,7 +204,7 @@ void Reader::reconnect(const std::string& why) {
     if (must_tell()) throw gone;
     if (source_->schema()->schema_json != schema_->schema_json ||
         source_->schema()->view_json != schema_->view_json)
-      throw gone;  // it is another view now
+      throw gone;  // the view has changed
     const handoff::ReadingRecord now = source_->reading();
     if (now.session != 0 && now.session == reading_.session && now.number != reading_.number)
       throw Gone(
@@ -228,7 +229,8 @@ void Reader::reconnect(const std::string& why) {
 template <class Call>
 auto Reader::on_source(Call&& call) {
   bool fresh = false;
-  if (source_ == nullptr || process_ != this_process()) {  // the connection is another process's
+  // the connection belongs to another process
+  if (source_ == nullptr || process_ != this_process()) {
     reconnect("it was not there when it was last needed");
     fresh = true;
   }
@@ -280,7 +282,7 @@ std::shared_ptr<Batch> Reader::next() {
   } catch (const Gone&) {
     throw;
   } catch (const Error& error) {
-    // A batch that failed is behind us; one that was not waited for is still to come.
+    // A failed batch is passed; a batch whose wait was interrupted is still to come.
     if (error.code() != ErrorCode::interrupted) advance();
     throw;
   }

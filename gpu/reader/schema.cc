@@ -17,7 +17,7 @@ CoordinateInfo coordinate_of(const nlohmann::json& json) {
   if (info.size < 0) bad_schema("a coordinate's size is negative");
   try {
     info.dtype = parse_dtype(json.at("dtype").get<std::string>());
-  } catch (const Error&) {  // nobody may ask for it
+  } catch (const Error&) {  // reported only when someone asks for it
     info.dtype.name = json.at("dtype").get<std::string>();
   }
   return info;

@@ -21,9 +21,9 @@ namespace {
 
 constexpr int kGreetingMilliseconds = 10'000;
 constexpr std::uint64_t kMaxDeviceMemory = std::uint64_t{24} << 30;
-/// How often a waiting call looks whether it has been interrupted: signals may go to other threads.
+/// Interval of a waiting call's checks for interruption: signals may go to other threads.
 constexpr int kLookMilliseconds = 200;
-/// How long batches are waited for that a GPU still works on, and how often is looked whether it
+/// How long to wait for batches that a GPU still works on, and the interval of checks whether it
 /// does.
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr int kLookForReturnsMilliseconds = 2;
@@ -43,7 +43,7 @@ Message read_as(std::span<const std::byte> bytes) {
   return message;
 }
 
-/// Of Failed and Refused.
+/// The error in a Failed or Refused.
 template <class Message>
 Error error_of(std::span<const std::byte> bytes) {
   const auto message = read_as<Message>(bytes);
@@ -64,7 +64,7 @@ Link::Link(int socket) : socket_(socket), process_(this_process()) {}
 
 Link::~Link() { ::close(socket_); }
 
-/// Called with mutex_ held. False when the socket takes nothing now.
+/// Precondition: mutex_ is held. Returns false if the socket takes nothing now.
 bool Link::send_releases() {
   struct {
     ReleaseMessage message;
@@ -149,7 +149,7 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   std::memcpy(hello.name, options.view.data(), options.view.size());
   try {
     link_->send(&hello, sizeof hello);
-  } catch (const Lost&) {  // turned away at the door: why is there to be read
+  } catch (const Lost&) {  // refused at once: the reason can be read
   }
 
   std::vector<Descriptor> descriptors;
@@ -201,8 +201,8 @@ std::string SocketSource::why_copied() const {
   return failed.empty() || counted.empty() ? failed + counted : failed + "; " + counted;
 }
 
-/// One message, in buffer_, with the descriptors that came with it. Empty when there is none and
-/// `milliseconds` is 0.
+/// Returns one message, in buffer_, and its descriptors. Empty if there is none and `milliseconds`
+/// is 0.
 std::span<const std::byte> SocketSource::receive(std::vector<Descriptor>& descriptors,
                                                  const Interrupted& interrupted, int milliseconds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
@@ -241,7 +241,7 @@ std::span<const std::byte> SocketSource::receive(std::vector<Descriptor>& descri
   }
 }
 
-/// The memory that a record names: new, with the next descriptor, or what came before.
+/// The memory of a record: new, with the next descriptor, or an earlier piece.
 SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record,
                                            std::span<const Descriptor> descriptors,
                                            std::size_t& next_descriptor) {
@@ -294,7 +294,7 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes,
   batch->number = message.batch;
   batch->samples = message.samples;
   batch->coordinates = coordinates_;
-  // From here on the lease is returned on every path.
+  // From now on the lease is returned on every path.
   batch->release = [link = link_, lease = message.lease] { link->release(lease); };
 
   std::size_t next_descriptor = 0;
@@ -342,7 +342,7 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes,
   return batch;
 }
 
-/// What a Batch ends with: its samples' numbers and windows.
+/// The last part of a Batch: its samples' numbers and windows.
 std::shared_ptr<const Windows> SocketSource::windows_in(std::span<const std::byte> bytes,
                                                         std::span<const Descriptor> descriptors,
                                                         std::int64_t samples) const {
@@ -364,8 +364,7 @@ std::shared_ptr<const Windows> SocketSource::windows_in(std::span<const std::byt
   return std::make_shared<const Windows>(*schema_, samples, std::move(values));
 }
 
-/// Receives one message and puts it where it belongs. False when there is none and it is not waited
-/// for.
+/// Receives one message and stores it. False if there is none and the call does not wait.
 bool SocketSource::receive_answer(const Interrupted& interrupted, int milliseconds) {
   std::vector<Descriptor> descriptors;
   const std::span<const std::byte> bytes = receive(descriptors, interrupted, milliseconds);
@@ -380,7 +379,7 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
       try {
         answer.batch = batch_of(bytes, descriptors);
         if (device_ != nullptr) fallbacks_.add(message.fallback);
-      } catch (const Error&) {  // there is no memory to map it to, or none of its kind
+      } catch (const Error&) {  // no memory to map it to, or an unsupported kind
         answer.error = std::current_exception();
       }
       break;
@@ -428,10 +427,10 @@ void SocketSource::start(const Series& series, std::uint32_t ahead) {
   link_->send(&message, sizeof message);
 }
 
-/// While a GPU works on batches that the consumer has let go of, the next one comes into the slot
-/// of one of them: the host, which makes batches beyond the slots, would take many times as long.
-/// Ends with the next batch, with the last of the returns, or after kPatience: the GPU may wait for
-/// what this thread does next.
+/// While a GPU works on batches that the consumer has released, the next one comes into the slot of
+/// one of them: the host, which makes batches beyond the slots, would take many times as long. Ends
+/// with the next batch, with the last of the returns, or after kPatience: the GPU may wait for the
+/// next action of this thread.
 void SocketSource::wait_for_returns(const Interrupted& interrupted) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (arrived_.empty() && held_->returning > 0 && std::chrono::steady_clock::now() < until) {
@@ -445,7 +444,7 @@ void SocketSource::wait_for_returns(const Interrupted& interrupted) {
 
 std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
   if (ended_) return nullptr;
-  // A batch that has arrived is taken without a word: each message wakes the server.
+  // Takes a batch that has arrived without a message: each message wakes the server.
   while (arrived_.empty() && receive_answer(interrupted, 0)) {
   }
   const std::uint32_t depth = std::clamp(*held_of_stream_ + ahead_, 1u, kMaxDepth);

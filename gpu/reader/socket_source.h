@@ -18,7 +18,7 @@
 
 namespace batchfs::reader {
 
-/// A connection. Lives as long as any batch that came over it: its end gives them all back.
+/// A connection. Lives as long as any batch that came over it: its end releases them all.
 class Link {
  public:
   explicit Link(int socket);
@@ -29,7 +29,7 @@ class Link {
   int socket() const { return socket_; }
   /// Sends a message, waiting for room. Throws Lost. Thread-safe, as is release().
   void send(const void* message, std::size_t size);
-  /// Gives a lease back, now or with the next message. Never waits, never fails.
+  /// Returns a lease, now or with the next message. Never waits, never fails.
   void release(std::uint64_t lease);
 
  private:
@@ -37,8 +37,8 @@ class Link {
 
   const int socket_;
   const pid_t process_;  // a child after fork() is another reader: the leases are its parent's
-  std::mutex mutex_;     // guards what follows
-  std::vector<std::uint64_t> released_;  // not yet told
+  std::mutex mutex_;     // guards the members below
+  std::vector<std::uint64_t> released_;  // not yet sent
 };
 
 class SocketSource final : public Source {
@@ -47,13 +47,13 @@ class SocketSource final : public Source {
     std::string view;
     std::int64_t rank = 0, world = 1;
     handoff::Mode mode = handoff::Mode::automatic;
-    std::shared_ptr<Device> device;  // whose memory is wanted, where that can be; null for none
+    std::shared_ptr<Device> device;  // wanted device, if possible; null for none
     std::uint64_t device_memory =
         0;  // bytes that a decoder here may take; 0: a quarter of the free memory
-    const CudaDecoderTable* decoder = nullptr;  // null: that of the library of decoders
+    const CudaDecoderTable* decoder = nullptr;  // null: the table of the library of decoders
   };
-  /// Says Hello on a connected socket, which it owns. Throws what the server refuses with; Lost
-  /// when it does not answer within ten seconds.
+  /// Sends Hello on a connected socket, which it owns. Throws the server's refusal; Lost if it does
+  /// not answer within ten seconds.
   SocketSource(int socket, const Options& options, const Interrupted& interrupted);
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
@@ -67,7 +67,7 @@ class SocketSource final : public Source {
                              const Interrupted& interrupted) override;
 
  private:
-  /// A batch, what it failed with, or (neither) the end of the stream.
+  /// A batch, its error, or (neither) the end of the stream.
   struct Answer {
     std::shared_ptr<Batch> batch;
     std::exception_ptr error;
@@ -100,21 +100,21 @@ class SocketSource final : public Source {
   handoff::Mode mode_ = handoff::Mode::shm;
   std::unique_ptr<Decoders> decoders_;         // in mode client
   std::string why_not_client_;                 // the GPU has no kernel; else empty
-  std::map<handoff::MemoryKind, Piece> kept_;  // memory that comes again: of each kind the last
-  Fallbacks fallbacks_;                        // of batches that a device was wanted for
+  std::map<handoff::MemoryKind, Piece> kept_;  // pieces that are used again: the last of each kind
+  Fallbacks fallbacks_;                        // of batches that were wanted on a device
   std::uint64_t stream_ = 0, last_request_ = 0;
   std::uint64_t received_ = 0;           // answers of the stream
-  std::uint32_t ahead_ = 0, depth_ = 0;  // wanted ahead; told to the server
+  std::uint32_t ahead_ = 0, depth_ = 0;  // wanted ahead; sent to the server
   bool ended_ = true;
   std::deque<Answer> arrived_;                // of the stream, not yet taken
   std::map<std::uint64_t, Answer> answered_;  // of requests
-  /// Batches of streams that are taken and not released; of these, those that the consumer has let
-  /// go of, which a GPU still works on.
+  /// Batches of streams that are taken and not released; of these, those that the consumer has
+  /// released and a GPU still works on.
   struct Held {
     std::atomic<std::uint32_t> batches{0}, returning{0};
   };
   const std::shared_ptr<Held> held_ = std::make_shared<Held>();
-  /// Of the stream alone.
+  /// The number for the present stream alone.
   std::shared_ptr<std::atomic<std::uint32_t>> held_of_stream_;
 };
 

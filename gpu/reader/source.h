@@ -1,5 +1,5 @@
 #pragma once
-// Where a reader's batches come from: the hand-off's socket, or the files of a mount.
+// Sources of a reader's batches: the hand-off's socket, or the files of a mount.
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,8 @@
 
 namespace batchfs::reader {
 
-/// Asked now and then while a call waits; true ends the call with Error{interrupted}. May be empty.
+/// Called now and then while a call waits; true ends the call with Error{interrupted}. May be
+/// empty.
 using Interrupted = std::function<bool()>;
 
 /// The batches first, first + step, ... (global numbers), `count` of them.
@@ -21,34 +22,34 @@ struct Series {
   std::int64_t epoch = 0, first = 0, step = 1, count = 0;
 };
 
-/// Not thread-safe; the batches it gives are independent of it.
+/// Not thread-safe; its batches are independent of it.
 class Source {
  public:
   virtual ~Source() = default;
   virtual const std::shared_ptr<const Schema>& schema() const = 0;
-  /// Null where an older server does not send them.
+  /// Null if an older server does not send them.
   virtual const std::shared_ptr<const Coordinates>& coordinates() const = 0;
-  /// Which reading of the store the batches are of; no session: not known.
+  /// The reading of the store of the batches; no session: unknown.
   virtual handoff::ReadingRecord reading() const { return {}; }
   /// "client" or "server" (device memory), "shm" or "files".
   virtual const char* mode() const = 0;
   /// Why batches come in host memory although the mode is another; else empty.
   virtual std::string why_copied() const { return {}; }
 
-  /// From here on next() gives this series. `ahead`: so many batches more than the reader holds are
-  /// made ready.
+  /// From now on next() returns this series. `ahead`: number of batches prefetched beyond those
+  /// that the reader holds.
   virtual void start(const Series& series, std::uint32_t ahead) = 0;
-  /// Null behind the last. A batch that fails throws, and the next call continues behind it. Throws
-  /// Lost when there will be no more.
+  /// The next batch; null after the last. A batch that fails throws, and the next call continues
+  /// after it. Throws Lost if no more will come.
   virtual std::shared_ptr<Batch> next(const Interrupted& interrupted) = 0;
   virtual std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch,
                                      const Interrupted& interrupted) = 0;
 };
 
-/// The process that made the batches is gone, or speaks nonsense.
+/// The process that made the batches is gone, or violates the protocol.
 struct Lost {
   std::string why;
-  bool cannot_map = false;  // it is there, but its device memory cannot be used here
+  bool cannot_map = false;  // it is alive, but its device memory cannot be used here
 };
 
 }  // namespace batchfs::reader

@@ -1,6 +1,6 @@
 #pragma once
-// The headers of batch files as batchfs writes them: where tensors lie, of which shape. What the
-// schema says is checked, not believed.
+// Headers of batch files as batchfs writes them: places and shapes of the tensors. Checked against
+// the schema.
 
 #include <cstdint>
 #include <memory>

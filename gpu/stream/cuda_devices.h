@@ -12,17 +12,17 @@
 
 namespace batchfs::gpu {
 
-/// Why there is no GPU to decode on; empty when there is one.
+/// Why there is no GPU to decode on; empty if there is one.
 std::string why_no_device();
 int device_count();
-/// The name, as the driver gives it.
+/// The driver's name of the device.
 std::string device_name(int device);
 std::uint64_t free_device_memory(int device);
 /// All that it has. This and the next two make no context on it.
 std::uint64_t total_device_memory(int device);
 std::array<std::uint8_t, 16> device_uuid(int device);
 /// Why this build has no kernel that runs on the device ("not supported by this build: compute
-/// capability 7.0, built for ..."); empty where it has.
+/// capability 7.0, built for ..."); empty if it has one.
 std::string why_no_kernel_for(int device);
 
 /// Host memory that a GPU copies from at full speed.
@@ -41,8 +41,8 @@ class PinnedBuffer {
   std::size_t size_ = 0;
 };
 
-/// Makes such memory of a mapping that there is already, one shared with another process for
-/// instance, which this process may only read. Where devices cannot have that, it stays as it is.
+/// Page-locks an existing mapping, for instance one shared with another process that this process
+/// may only read. If devices do not support that, it stays unlocked.
 class PinnedMapping {
  public:
   PinnedMapping(void* data, std::size_t size);

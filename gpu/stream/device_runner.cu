@@ -17,14 +17,15 @@ namespace {
 constexpr std::size_t kReadPast = 16;  // kernels load whole words
 constexpr std::size_t kTables = 1 << 20;
 constexpr std::size_t kBounce = 8 << 20;
-constexpr std::size_t kUploaders = 4;  // a processor copies to pinned memory at a fifth of the bus
+// one processor fills pinned memory at a fifth of the bus speed
+constexpr std::size_t kUploaders = 4;
 
 struct Lane {
   cudaStream_t stream = nullptr;
   Growing<Memory::device> source, planes, literals, runs, run_index;
 };
 
-/// A program on its way.
+/// A program in flight.
 struct Flight {
   std::uint64_t number = 0;
   bool busy = false;
@@ -81,7 +82,7 @@ struct DeviceRunner::Impl {
   void allocate(std::span<const Conversion> rows, std::span<const std::byte> numbers) {
     check(cudaSetDevice(options.device), "be chosen");
     const AreaSizes& sizes = options.sizes;
-    // What a training step has to do in the same process comes first.
+    // A training step in the same process takes precedence.
     int lowest = 0, highest = 0;
     check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "say its priorities");
     for (Lane& lane : lanes) {
@@ -115,7 +116,7 @@ struct DeviceRunner::Impl {
   void wait_for(std::span<const std::uint64_t> numbers, cudaStream_t stream) {
     for (const std::uint64_t number : numbers) {
       Flight& flight = flights[number % flights.size()];
-      if (flight.number == number)  // else it has long ended
+      if (flight.number == number)  // else it ended long ago
         check(cudaStreamWaitEvent(stream, flight.done), "wait for a program");
     }
   }

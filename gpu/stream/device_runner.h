@@ -1,13 +1,14 @@
 #pragma once
-// Runs programs (program.h) on a GPU: the areas in device memory, and a few lanes, streams with
-// scratch memory of their own, so that copies and kernels of different programs overlap. All memory
+// Runs programs (program.h) on a GPU: the areas in device memory, and a few lanes (streams with
+// their own scratch memory), so that copies and kernels of different programs overlap. All memory
 // is allocated at the beginning.
 //
 //   DeviceRunner runner({.device = 0, .sizes = sizes, .staging = staging, .batch = slots},
-//   conversions, constants); runner.start(program);                       // one thread; in the
-//   order of numbers const auto statuses = runner.finish(number); // another; in order, waits
+//                       conversions, constants);
+//   runner.start(program);                        // one thread; in the order of numbers
+//   const auto statuses = runner.finish(number);  // another; in order, waits
 //
-// Errors of the device are Error{io}, too little memory is Error{no_memory}.
+// Device errors are Error{io}; too little memory is Error{no_memory}.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,25 +32,25 @@ class DeviceRunner {
   };
   DeviceRunner(const Options& options, std::span<const Conversion> conversions,
                std::span<const std::byte> constants);
-  /// Waits for what runs.
+  /// Waits for running programs.
   ~DeviceRunner();
   DeviceRunner(const DeviceRunner&) = delete;
   DeviceRunner& operator=(const DeviceRunner&) = delete;
 
-  /// Waits while too many programs run. A program of this process, or one that was checked.
+  /// Starts a program of this process, or one that was checked. Waits while too many programs run.
   void start(const Program& program);
-  /// A status per chunk, once all is done.
+  /// Waits for a program. Returns a status per chunk.
   std::vector<std::uint32_t> finish(std::uint64_t number);
-  /// From here on start() throws interrupted.
+  /// From now on start() throws interrupted.
   void stop();
 
-  /// What `stream`, a cudaStream_t of this process, has to do now comes before the next use of the
-  /// slot.
+  /// The next use of the slot waits for the work now queued on `stream`, a cudaStream_t of this
+  /// process.
   void released(std::uint32_t slot, void* stream);
 
   /// Copies to the batch area, and waits.
   void upload(std::uint64_t offset, std::span<const std::byte> bytes);
-  /// Copies from the batch area, for tests.
+  /// Copies from the batch area. For tests.
   void download(std::uint64_t offset, std::span<std::byte> bytes) const;
 
   /// Device memory that this holds, without the slots.

@@ -10,10 +10,10 @@ namespace batchfs::gpu {
 
 class SlotMemory {
  public:
-  /// At least `size` bytes. Throws not_supported where the driver has no such memory.
+  /// At least `size` bytes. Throws not_supported if the driver lacks such memory.
   SlotMemory(int device, std::size_t size);
-  /// Maps what export_fd() of another process gave, of that memory's size. Takes no ownership of
-  /// `fd`.
+  /// Maps the result of export_fd() of another process, with that memory's size. Does not take
+  /// ownership of `fd`.
   static SlotMemory import_fd(int device, int fd, std::size_t size);
   ~SlotMemory();
   SlotMemory(SlotMemory&&) noexcept;

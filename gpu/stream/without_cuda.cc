@@ -1,4 +1,4 @@
-// What a build without CUDA has in place of the .cu files: no device, and why.
+// Replaces the .cu files in a build without CUDA: reports no device, and why.
 
 #include "engine/base/error.h"
 #include "gpu/stream/cuda_devices.h"

@@ -32,7 +32,7 @@ class Browser:
         os.close(to_browser)
         os.close(from_browser)
         self._number, self._rest, self._session = 0, b"", None
-        self.messages = []  # of the console, and what went wrong
+        self.messages = []  # of the console, and errors
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
@@ -81,7 +81,7 @@ class Browser:
             pass
 
     def value(self, expression):
-        """Of JavaScript."""
+        """The value of a JavaScript expression."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, userGesture=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")

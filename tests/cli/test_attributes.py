@@ -15,7 +15,7 @@ ODD = {"latin1": '"\\udcb0C"', "half_pair": '["\\ud83d", "a\\udfffb"]', "huge": 
 
 
 def replaced(value):
-    """What JSON holds of what Python's json module reads: U+FFFD for lone surrogates, infinity as a string."""
+    """The strict JSON of a value that Python's json module has read: U+FFFD for lone surrogates, infinity as a string."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -35,7 +35,7 @@ def insert(text, name):
 
 
 def attributes_of(path, group, consolidated, zarr_format):
-    """As Python's json reads them."""
+    """The attributes as Python's json reads them."""
     if zarr_format == 2:
         key = f"{group}/.zattrs".lstrip("/")
         return json.loads((path / ".zmetadata").read_text())["metadata"][key] if consolidated else json.loads((path / key).read_text())

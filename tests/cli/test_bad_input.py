@@ -228,7 +228,8 @@ def test_damaged_chunks_of_every_codec(batchfs, tmp_path, name):
     for data in (b"", stored[:1], stored[:middle], stored[:-1], b"\xff" * len(stored), b"\0" * 64, flipped, stored + b"\1" * 50):
         (path / "0").write_bytes(data)
         done = cat(batchfs, path)
-        if done.returncode == 0:  # what a format without a checksum cannot see, or what follows its end
+        # damage that a format without a checksum cannot detect, or bytes after the end
+        if done.returncode == 0:
             values = np.load(io.BytesIO(done.stdout))
             assert values.shape == (8,) and (values[4:] == 0).all()
             # Raw LZMA may lack its end mark.

@@ -63,7 +63,7 @@ V2 = {
     "adler32": {"compressors": None, "filters": [numcodecs.Adler32()]},
 }
 CASES = [(3, name) for name in V3] + [(2, name) for name in V2]
-# A changed byte cannot be seen where nothing holds a checksum.
+# Codecs without a checksum do not reveal a changed byte.
 WITHOUT_CHECKSUM = {(3, "raw"), (3, "blosc"), (2, "raw"), (2, "lz4")}
 
 
@@ -119,7 +119,7 @@ def test_a_changed_byte(copy, zarr_format, name):
     data[len(data) // 2] ^= 0x10
     file.write_bytes(data)
     if (zarr_format, name) in WITHOUT_CHECKSUM:
-        # What still decodes to the right size is right as far as anyone can tell.
+        # Without a checksum, data that still decodes to the right size counts as valid.
         found = subprocess.run([PROGRAM, "check", store, "--json"], capture_output=True, timeout=60)
         assert found.returncode in (0, 1)
         return
@@ -247,7 +247,7 @@ def test_a_changed_byte_of_the_index(sharded):
     shard.write_bytes(data)
     found = check(path, exit_code=1)
     assert "checksum" in only(found, what="shard index", key="c/1/0", chunk="")["why"]
-    assert found["missing_chunks"] == 0  # nobody knows
+    assert found["missing_chunks"] == 0  # unknown
 
 
 def test_a_changed_byte_of_an_inner_chunk(sharded):
@@ -353,7 +353,7 @@ def test_a_zip(made, tmp_path):
     assert check(archive)["chunks"] == 12 * len(V3)
     data = bytearray(archive.read_bytes())
     at = data.rindex(made[3].joinpath("raw/c/2/2").read_bytes())
-    data[at + 5] ^= 1  # the archive's own checksum tells
+    data[at + 5] ^= 1  # the archive's own checksum reveals it
     archive.write_bytes(data)
     only(check(archive, exit_code=1), array="raw", chunk="2.2")
 

@@ -172,7 +172,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_broken_is_said(name, tmp_path):
-    """In a mount namespace where it is. What is not said of root is said of an ordinary user."""
+    """In a mount namespace with the fault. Facts that do not concern root are reported for an ordinary user."""
     how, topic, state = BROKEN[name]
     if os.geteuid() != 0 or shutil.which("setpriv") is None or \
             subprocess.run(["unshare", "-m", "mount", "--bind", "/dev/null", "/etc/fuse.conf"], capture_output=True).returncode != 0:

@@ -146,7 +146,7 @@ def test_the_text_says_them(good, era5):
 
 
 def in_terminal(columns, *arguments, **environment):
-    """What the program writes to a terminal of so many columns."""
+    """Output of the program on a terminal with this number of columns."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "TERM")}

@@ -1,4 +1,4 @@
-"""What people read when something is wrong, or large: one line that says what to do."""
+"""Messages for people about errors and large sizes: one line with advice."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What --help, the man page and the README say agrees, and their examples run as they stand."""
+"""--help, the man page and the README agree, and their examples run unchanged."""
 
 import functools
 import http.server

@@ -71,7 +71,7 @@ def renamed_over(path):
 
 
 def with_times_restored(path):
-    """As `cp -p` and rsync leave it: the size and the modification time are those of before."""
+    """The state after `cp -p` and rsync: the size and the modification time are unchanged."""
     before = path.stat()
     in_place(path)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -130,7 +130,8 @@ def test_tasks_that_see_one_version_finish(place, name):
     words = command(name, place / "s.zarr", place / "view.json", place / "out")
     for task in range(3):
         run(*words, "--task", task, "--tasks", 3)
-        os.utime(place / "s.zarr" / "t", ns=(1, 1))  # of a folder, which says nothing about its objects
+        # of a folder: it does not depend on the objects
+        os.utime(place / "s.zarr" / "t", ns=(1, 1))
     if name in ("statistics", "check"):
         view = () if name == "check" else ("--view", place / "view.json")
         merged = run(name, "--merge", place / "out", "--json")
@@ -347,7 +348,7 @@ def test_a_change_while_one_process_reads(place, name):
         rewrite(place / "s.zarr", array="u")
         server.release.set()
         said, _ = process.communicate(timeout=60)
-        if name == "check":  # it reports what it found
+        if name == "check":  # reports the change as a finding
             assert process.returncode == 0, said
             merged = subprocess.run([PROGRAM, "check", "--merge", str(place / "out"), "--json"], capture_output=True, timeout=60)
             said = " ".join({finding["why"] for finding in json.loads(merged.stdout)["findings"]})
@@ -421,7 +422,7 @@ def test_kept_samples_are_of_the_version_that_is_read(place, remote):
     assert list((place / "kept").rglob("*.index"))
 
 
-# What is written lies beside what is read.
+# The output lies within the input.
 
 
 @pytest.mark.parametrize("words", [

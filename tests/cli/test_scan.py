@@ -75,7 +75,8 @@ def web(store):
 
         class Server(http.server.ThreadingHTTPServer):
             # All chunks are asked for at once: with the usual queue, of 5, a busy machine refuses connections, and
-            # whoever takes that as a sign to ask for less waits for the slow answers before.
+            # a client that takes it as a sign to send fewer requests waits for the earlier slow
+            # answers
             request_queue_size = 128
 
         server = Server(("127.0.0.1", 0), functools.partial(Handler, directory=store.parent))
@@ -221,7 +222,8 @@ def test_a_scan_can_be_stopped(web, view, cache, tmp_path, background):
     with scanning(web, "mount", mount, "--view", view, *([] if background else ["-f"])) as process:
         daemons = children(process.pid)
         assert len(daemons) == 1
-        process.send_signal(signal.SIGINT if background else signal.SIGTERM)  # as Ctrl-C does for who waits
+        # like Ctrl-C of a waiting user
+        process.send_signal(signal.SIGINT if background else signal.SIGTERM)
         assert process.wait(10) != 0
         wait_for(lambda: not any(is_running(pid) for pid in daemons))
     assert not os.path.ismount(mount)

@@ -21,7 +21,7 @@ VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "rect
 
 
 class Page(html.parser.HTMLParser):
-    """What a page consists of; refuses what is not closed in order."""
+    """Structure of a page; refuses elements that are not closed in order."""
 
     def __init__(self, text):
         super().__init__()
@@ -167,14 +167,14 @@ def test_structures_show_their_fields(good, tmp_path):
 
 
 def in_colours(page):
-    """Pictures in true colours: pixels by what they are called."""
+    """Pictures in true colours: pixels by label."""
     return {a["aria-label"]: png_pixels(image["href"]) for a, image in zip(
         [a for a in page.all("svg") if a.get("class") == "map"], page.all("image"), strict=True)
         if png_pixels(image["href"]).ndim == 3}
 
 
 def stretched(bands):
-    """Bytes, after the lowest and the highest 2 % of all values."""
+    """Bytes, stretched without the lowest and the highest 2 % of all values."""
     values = np.sort(bands[np.isfinite(bands)])
     low, high = (values[int(part * (values.size - 1))] for part in (0.02, 0.98))
     return np.nan_to_num((bands - low) / (high - low)).clip(0, 1) * 255
@@ -229,7 +229,7 @@ def test_channels_of_ome_zarr_have_their_colours(good, tmp_path):
     dna, actin = ((image[0] - 100.0) / 3900).clip(0, 1), (image[2] / 3000).clip(0, 1)
     expected = np.stack([actin, actin * 128 / 255, dna], axis=-1).clip(0, 1) * 255
     assert np.abs(pixels - expected).max() <= 1
-    # Without colours that can be used there is no such picture.
+    # Without usable colours there is no such picture.
     for wrong in ({"color": "red"}, {"color": "GG0000"}, {}, {"color": 5}):
         root.attrs["omero"] = {"channels": [{"label": "a", **wrong}] * 3}
         assert in_colours(show(good, tmp_path / "a.zarr")) == {}
@@ -325,7 +325,7 @@ def test_a_batch_that_is_too_large_is_not_read(good, earth, tmp_path):
     assert "past the limit of" in page.text
 
 
-# ---- hostile stores, and what else goes wrong ----
+# ---- hostile stores, and other failures ----
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&\x1b[31m\u202e"
 
@@ -387,7 +387,7 @@ def test_a_file_is_written_whole_or_not_at_all(good, fails, earth, tmp_path):
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from browser import Browser
 
-# Of what has the focus: what it is, whether it is seen, and whether it is marked.
+# The focused element: its identity, whether it is visible, and whether it is marked.
 FOCUSED = """(() => {
   const at = document.activeElement, box = at.getBoundingClientRect(), style = getComputedStyle(at);
   return {tag: at.tagName, href: at.getAttribute("href"), name: at.getAttribute("aria-label") || at.textContent.trim(),
@@ -419,7 +419,7 @@ def test_a_browser_shows_it_without_errors(browser, page, width, dark):
     assert browser.messages == []
     assert browser.value("document.querySelectorAll('h3').length") == page.read_text().count("<h3")
     assert "2 batches of 3 samples" in browser.value("document.body.innerText")
-    # Nothing but tables is wider than the window, and every picture is drawn.
+    # Only tables are wider than the window, and every picture is drawn.
     assert browser.value("document.documentElement.scrollWidth") <= width
     assert browser.value("[...document.images].every(image => image.naturalWidth > 0)")
     assert browser.value("""[...document.querySelectorAll("svg text")].filter(text => {

@@ -280,4 +280,4 @@ def test_warm_in_tasks(store, tmp_path):
         for key in ("store", "view", "chunks", "missing_chunks", "bytes", "evicted"):
             assert merged[key] == alone[key], key
         again = json.loads(call(*words, "--cache-dir", tmp_path / "cache", "--json"))
-        assert again["written_bytes"] == 0  # all of it was there
+        assert again["written_bytes"] == 0  # everything existed already

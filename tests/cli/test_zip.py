@@ -22,7 +22,7 @@ def values():
 
 @pytest.fixture(scope="module", params=[zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
 def archive(request, tmp_path_factory, values):
-    """What zarr-python writes into a ZipStore: a plain, a compressed and a sharded array. Attributes that are
+    """A ZipStore by zarr-python: a plain, a compressed and a sharded array. Attributes that are
     written later give zarr.json twice."""
     path = tmp_path_factory.mktemp("zip") / "x.zip"
     with ZipStore(path, mode="w", compression=request.param) as store, pytest.warns(UserWarning, match="Duplicate"):

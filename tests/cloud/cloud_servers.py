@@ -1,4 +1,4 @@
-"""What the tests upload, and what the servers that they write themselves share: objects in memory, ranges,
+"""Data that the tests upload, and common parts of their own servers: objects in memory, ranges,
 versions, listings in pages."""
 
 import hashlib
@@ -76,6 +76,6 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, handler, objects):
         super().__init__(("127.0.0.1", 0), handler)
         self.objects = objects
-        self.sent = []  # of whose objects bytes were sent
+        self.sent = []  # objects whose bytes were sent
         self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, daemon=True).start()

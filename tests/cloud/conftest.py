@@ -25,7 +25,7 @@ except ImportError:
 
 @pytest.fixture
 def environment(tmp_path):
-    """What the program sees of the environment: nothing of this machine's user."""
+    """The program's environment, without the settings of this machine's user."""
     home = tmp_path / "home"
     home.mkdir()
     keep = {name: value for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""What outputs in every kind of bucket must do. `bucket` has keys(prefix) and get(key), which do not use batchfs."""
+"""Checks of outputs in every kind of bucket. `bucket` has keys(prefix) and get(key), which do not use batchfs."""
 
 import json
 import os

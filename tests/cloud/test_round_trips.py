@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 import zarr
 
-PAUSE = 0.3  # seconds: much longer than it takes to send what depends on nothing
+PAUSE = 0.3  # seconds: much longer than it takes to send independent requests
 
 
 class Rounds(http.server.ThreadingHTTPServer):
@@ -122,7 +122,7 @@ def test_an_icechunk_repository(rounds_of, tmp_path, prefix):
     data.to_zarr(session.store, zarr_format=3, encoding=encoding, consolidated=False)
     session.commit("written")
     rounds = rounds_of(prefix)
-    # What it is and its branch; the snapshot; manifests; coordinates; chunks.
+    # Repository type and branch; the snapshot; manifests; coordinates; chunks.
     assert len(rounds) == 5, rounds
 
 

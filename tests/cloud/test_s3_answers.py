@@ -1,4 +1,4 @@
-"""What S3 answers and moto does not: written out by the documentation, with botocore checking signatures."""
+"""Answers of S3 that moto does not send: written out by the documentation, with botocore checking signatures."""
 
 import io
 import re
@@ -64,7 +64,7 @@ class S3(Handler):
             return self.refuse(403, "AccessDenied")
         data = server.objects.get(urllib.parse.unquote(self.path_part).removeprefix(f"/{BUCKET}/"))
         if data is None:
-            return self.refuse(403, "AccessDenied")  # as for whoever may not list
+            return self.refuse(403, "AccessDenied")  # as without the right to list
         return self.answer_object(data)
 
     do_HEAD = do_GET

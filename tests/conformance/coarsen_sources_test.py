@@ -193,7 +193,7 @@ def test_a_coarser_grid_is_repeated_and_coarsened(stores, method):
 @pytest.mark.parametrize("pad", [None, 5.0])
 @pytest.mark.parametrize("shuffle", ["none", "global"])
 def test_sources_that_lack_labels(stores, pad, shuffle):
-    """Rain of other times and reversed latitudes, padded: a block is of the times that are there."""
+    """Rain of other times and reversed latitudes, padded: a block consists of the existing times."""
     times = np.delete(TIMES, [1, 4, 5])
     rain = xr.Dataset({"tp": field(4, times, LATS[::-1], LONS)}, {"time": times, "lat": LATS[::-1], "lon": LONS})
     stores.add("rain", rain, 3)

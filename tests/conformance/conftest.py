@@ -1,4 +1,4 @@
-"""What the conformance tests share: the program, and running it."""
+"""Common parts of the conformance tests: the program, and running it."""
 
 import io
 import os
@@ -45,7 +45,7 @@ def batchfs():
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """What batchfs keeps between commands is not kept in the home directory."""
+    """Files that batchfs keeps between commands stay out of the home directory."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield

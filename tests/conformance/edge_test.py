@@ -116,7 +116,7 @@ def test_pad_with_offsets_and_a_stack(batchfs, store, tmp_path):
                               "dims": ["time", "channel", "lat", "lon"]},
                         "y": {"variables": ["t"], "offsets": {"time": [2]}}}}
     batches = Batches(batchfs, tmp_path, path, view)
-    # Whole windows start at 3, 6 ... 18 (18 + 3 + 2 is 23): nothing is left behind the last one.
+    # Whole windows start at 3, 6 ... 18 (18 + 3 + 2 is 23): nothing remains after the last one.
     assert batches.plan()["samples"] == 6
     view["tensors"]["y"]["offsets"]["time"] = [1]
     batches = Batches(batchfs, tmp_path, path, view)  # ... 18, and 21, of which offset 1 begins inside

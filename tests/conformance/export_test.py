@@ -79,7 +79,7 @@ def test_zarr_has_all_samples_in_the_order_of_the_epoch(batchfs, export, batches
     times = xr.open_zarr(place / "s.zarr").time.values
     steps = [list(times).index(t) for t in copy.time_start.values] if "time_start" in copy else [list(times).index(t) for t in copy.time.values]
     source = xr.open_zarr(place / "s.zarr").t2m.values
-    for i in (0, 40, 95):  # the label says where a sample comes from
+    for i in (0, 40, 95):  # the label identifies a sample's source
         assert np.array_equal(copy.y.values[i].reshape(-1)[:X], source[steps[i] + 1, :8, :].reshape(-1)[:X]) or \
             np.array_equal(copy.y.values[i].reshape(-1)[:X], source[steps[i] + 1, 8:, :].reshape(-1)[:X])
     again = batchfs.npy("batch", out, "--view", out / "view.json", "--tensor", "x", "--batch", 13)
@@ -145,7 +145,7 @@ def test_the_webdataset_package_reads_them(export, batches):
 
 
 def read_mds(folder):
-    """As the format is described in streaming/base/format/mds/reader.py."""
+    """Reads the format described in streaming/base/format/mds/reader.py."""
     types = {"float32": np.float32}
     for shard in json.loads((folder / "index.json").read_text())["shards"]:
         data = (folder / shard["raw_data"]["basename"]).read_bytes()

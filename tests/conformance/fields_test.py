@@ -70,7 +70,7 @@ def test_format_2(batchfs, tmp_path, dtype, compressor, order):
 
 
 def structured_json(dtype):
-    """As zarr-python 3.1 writes it."""
+    """The form that zarr-python 3.1 writes."""
     return {"name": "structured", "configuration": {"fields": [
         [name, structured_json(dtype[name]) if dtype[name].names else zarr.dtype.parse_data_type(
             dtype[name], zarr_format=3).to_json(zarr_format=3)] for name in dtype.names]}}

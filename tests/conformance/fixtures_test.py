@@ -47,7 +47,8 @@ def test_row(batchfs, unpacked, row):
     listed = not_supported().get(row["path"])
     command = ("cat", unpacked / row["path"], "/", "--decode", "raw")
     if "sha256" not in row or row["digest_of"] != "bytes-le-C":
-        # The oracle could not read it, or gave Python objects: reading it must end in order, one way or the other.
+        # The oracle could not read it, or returned Python objects: reading it must end in order in
+        # either case.
         done = batchfs.run(*command)
         assert done.returncode in (0, 1), done.stderr
         if done.returncode == 1:

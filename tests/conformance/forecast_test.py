@@ -140,7 +140,7 @@ def test_leads_without_units_have_valid_times(batchfs, tmp_path, order):
 
 
 def test_one_forecast(batchfs, tmp_path):
-    """As cfgrib has it: the start is not a dimension."""
+    """Like cfgrib's output: the start is not a dimension."""
     ds = xr.open_zarr(forecast(tmp_path / "s.zarr", ("time", "step"))).isel(time=1).load()
     ds = ds.drop_encoding().assign_coords(valid_time=("step", VALID[1])).drop_vars("analysis")
     ds.to_zarr(tmp_path / "one.zarr", zarr_format=3)

@@ -204,5 +204,6 @@ def test_damage_ends_in_order(batchfs, tmp_path, edition, packing):
     random = np.random.default_rng(1)
     for at in random.choice(len(data), 12, replace=False):
         done = batchfs.run("cat", array(tmp_path / "a", changed(data, int(at), bytes([data[at] ^ 0xff]))), "/")
-        lines = [line for line in done.stderr.splitlines() if not line.startswith(b"libpng")]  # it has its own say
+        # libpng prints its own messages
+        lines = [line for line in done.stderr.splitlines() if not line.startswith(b"libpng")]
         assert done.returncode in (0, 1) and len(lines) <= 1, (at, done)

@@ -173,7 +173,7 @@ def test_a_group_over_http(batchfs, store, served, tmp_path, request):
     # A group below that group, from there.
     np.testing.assert_array_equal(batchfs.npy("cat", f"{served}/model", "tas", "--group", "hist"), ds.tas.values)
     assert "not a Zarr store" in batchfs.refusal("inspect", f"{served}/modl")
-    # A chunk that is gone is fill values only while the array is there.
+    # A missing chunk is fill values only while the array exists.
     batchfs.bytes("check", url)
 
 

@@ -86,7 +86,7 @@ def test_check_counts_missing_chunks(batchfs, made):
 
 
 def test_a_reference_set(batchfs, tmp_path):
-    """Of chunks in files, within the set, and missing."""
+    """Chunks in files, within the set, and missing ones."""
     data = np.arange(100, dtype="<f8").tobytes()
     (tmp_path / "data.bin").write_bytes(data)
     array = {"zarr_format": 2, "shape": [50], "chunks": [10], "dtype": "<f8", "compressor": None, "filters": None, "fill_value": 0,

@@ -82,7 +82,7 @@ def test_a_chunk_that_cannot_be_had_is_an_error_and_its_neighbours_are_not(batch
         values = batchfs.npy("cat", store, row["array"], "--decode", "raw", *version_of(row),
                              *(word for one in select for word in ("--select", one)))
         assert digest(values) == expected
-    # It has the bytes of the next one: with it all are there.
+    # It has the bytes of the next one: with it the set is complete.
     place = tmp_path / "place"
     (place / "can_read_old").mkdir(parents=True)
     allowed = ["--virtual", f"s3://testbucket/={place}"]

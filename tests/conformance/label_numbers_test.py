@@ -147,7 +147,7 @@ def test_positions_of_uint64_do_not_wrap(batchfs, tmp_path):
 @pytest.mark.parametrize("edge", EDGES["u8"])
 @pytest.mark.parametrize("kind", ["u8", "i8", "f8"])
 def test_joins(batchfs, tmp_path, kind, edge, pick):
-    """Of the same type, and of int64 with uint64 and with float64."""
+    """Labels of the coordinate's type, and int64 with uint64 and with float64."""
     rng = np.random.default_rng([FIRST, EDGES["u8"].index(edge), len(pick)])
     labels = random_labels(rng, ("u8", edge))
     own = {"u8": np.array([int(i) + int(rng.integers(-1, 2)) * (int(i) not in (0, 2**64 - 1)) for i in labels], "u8"),
@@ -206,7 +206,7 @@ def test_stores_one_behind_the_other(batchfs, tmp_path):
 @pytest.mark.parametrize("dtype", ["u8", "i8", "i4", "f4", "f8"])
 @pytest.mark.parametrize("text", ["3", "3.0", "3e0", "-1", "3.5", "1e3", "0.1", "1e25", "16777217"])
 def test_numbers_of_another_kind_than_the_coordinate(batchfs, tmp_path, dtype, text):
-    """As xarray: the label is cast to a coordinate of floats."""
+    """Like xarray: the label is cast to a coordinate of floats."""
     labels = np.array([0, 3, 5, 1000, 16777216], dtype) if dtype[0] != "f" else np.array([0.1, 3, 3.5, 1000, 16777216], dtype)
     store_of(tmp_path / "s.zarr", labels)
     number = np.asarray(float(text)).astype(dtype).item() if dtype[0] == "f" else float(text)

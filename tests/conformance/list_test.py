@@ -190,7 +190,7 @@ def test_positions_and_dates_in_cells(batchfs, store, tmp_path):
 
 
 def test_the_nearest_labels(batchfs, store, tmp_path):
-    """As xarray's nearest, but round the circle of longitudes."""
+    """Like xarray's nearest, but round the circle of longitudes."""
     path, ds = store
     rng = np.random.default_rng(9)
     n = 60

@@ -239,7 +239,7 @@ def test_statistics_of_made_channels_do_not_depend_on_threads_and_tasks(batchfs,
 
 
 def test_statistics_of_made_channels_are_those_of_the_samples(batchfs, tmp_path, store):
-    """Of positions that samples reach, and of one part of a split."""
+    """Statistics of positions that samples reach, and of one part of a split."""
     made = [{"make": "toa_radiation"}, {"make": "product", "of": ["t2m", "t2m"]}]
     view = {"window": {"time": 1}, "select": {"latitude": {"from": 60, "to": 0}}, "samples": {"where": {"time": {"hour": [6, 18]}}},
             "tensors": {"x": {"variables": ["t2m", *made], "stack": "c"}}}

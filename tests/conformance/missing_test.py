@@ -159,7 +159,7 @@ def test_the_scan_is_kept(batchfs, store, tmp_path, monkeypatch):
     batches = Batches(batchfs, tmp_path, path, view)
     samples = batches.plan()["samples"]
     (index,) = (batches.cache / "samples").iterdir()
-    inode = os.stat(index).st_ino  # of a file that is made anew it is another
+    inode = os.stat(index).st_ino  # a file that is written again has another inode
     view |= {"order": {"shuffle": "global"}, "batch": 3, "dtype": "float64"}
     assert Batches(batchfs, tmp_path, path, view).plan()["samples"] == samples
     assert [p for p in (batches.cache / "samples").iterdir()] == [index] and os.stat(index).st_ino == inode

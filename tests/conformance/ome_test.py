@@ -287,7 +287,7 @@ def plain(tmp_path_factory):
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_metadata_is_named(batchfs, plain, tmp_path, name):
-    """The arrays can be read all the same, with dimensions that have no names."""
+    """The arrays can still be read, with dimensions that have no names."""
     store, values = plain
     change, words = WRONG[name]
     (store / ".zattrs").write_text(json.dumps(broken(change)))

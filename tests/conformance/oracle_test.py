@@ -135,7 +135,7 @@ def v3_cases():
     yield Case("shard-gzip", chunks=(6, 4), serializer=whole, compressors=[GzipCodec()])
     yield Case("shard-larger", chunks=(9, 8), serializer=whole, compressors=None)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are no part of the v3 specification
+        warnings.simplefilter("ignore")  # they are not part of the v3 specification
         from numcodecs import zarr3
         plain = {"zlib": zarr3.Zlib(level=1), "lz4": zarr3.LZ4(), "bz2": zarr3.BZ2(), "lzma": zarr3.LZMA(preset=1),
                  "zstd": zarr3.Zstd(level=1), "blosc": zarr3.Blosc(cname="lz4"), "gzip": zarr3.GZip(level=1),

@@ -19,7 +19,7 @@ def plan(batchfs, folder, shape, chunks, view, *options):
 
 
 def mean_distance(values):
-    """Of two of them, along the last axis."""
+    """Distance of two of them, along the last axis."""
     values = np.sort(np.asarray(values, "f8"), -1)
     n = values.shape[-1]
     return (values * (2 * np.arange(n) + 1 - n)).sum(-1) / (n * (n - 1) / 2)
@@ -32,7 +32,7 @@ def test_mean_distance_is_that_of_all_pairs():
 
 
 def quality(order, counts, batch):
-    """Of one epoch: order lists sample numbers, counts the positions along each dimension."""
+    """Figures of one epoch: order lists sample numbers, counts the positions along each dimension."""
     stretch = max(batch, 2)
     worst = 1.0
     for places in np.unravel_index(order, counts):
@@ -45,7 +45,7 @@ def quality(order, counts, batch):
 
 
 def block_quality(counts, group, window, batch, draws=4000):
-    """Of a block order, from batches drawn by numpy's own random numbers out of runs drawn so."""
+    """Figures of a block order, from batches drawn by numpy's own random numbers out of runs drawn so."""
     tiles = [np.arange(n).reshape(-1, g) for n, g in zip(counts, group)]
     groups = np.array([np.ravel_multi_index(np.meshgrid(a, b, indexing="ij"), counts).ravel()
                        for a in tiles[0] for b in tiles[1]])

@@ -60,7 +60,7 @@ def looked_up(own, labels, pick, tolerance):
     order = np.argsort(own)
     within = {} if pick == "exact" else {"tolerance": tolerance}
     found = places.get_indexer(labels, method=METHODS[pick], **within)
-    if pick == "nearest":  # of two as far away, batchfs takes the greater
+    if pick == "nearest":  # at equal distance, batchfs takes the greater
         after = places.get_indexer(labels, method="backfill", **within)
         for i in np.flatnonzero((found >= 0) & (after >= 0)):
             if places[after[i]] - labels[i] == labels[i] - places[found[i]]:
@@ -105,7 +105,7 @@ def test_each_value_is_found_by_its_label(batchfs, tmp_path, seed):
     source = {"store": "m", "join": join} | ({"concat": {"dim": "member"}} if members else {})
     offsets = {"offsets": {"time": [f"{h}h" for h in hours]}} if hours else {}
     how = str(rng.choice(["mean", "sum", "min", "max"]))
-    # What one window has of the other grid, in positions of the tensor.
+    # Windows over the other grid, in positions of the tensor.
     lat_size = 2 * int(rng.integers(1, 3))
     view = {"sources": {"a": {}, "b": source}, "window": {"time": {"size": size, "stride": stride}, "lat": {"size": lat_size, "stride": 1}},
             "tensors": {"x": {"variables": ["t"]}, "y": {"variables": ["b:p"]} | offsets,
@@ -127,7 +127,7 @@ def test_each_value_is_found_by_its_label(batchfs, tmp_path, seed):
             wanted.append(sample)
             wanted_x.append(first.t.values[window, south:south + lat_size])
             blocks = coarse(sample, skip + 1, 2 * lat.finer, how)
-            if how == "sum":  # blocks of padding alone are padding
+            if how == "sum":  # blocks that hold only padding are padding
                 blocks[coarse(np.isnan(sample), skip + 1, 2 * lat.finer, "min") > 0] = np.nan
             wanted_z.append(blocks)
     if not wanted:

@@ -175,7 +175,7 @@ def label_text(value):
 
 
 def random_selection(rng, ds, dim):
-    """What is typed, the same for a view, the positions, and whether the dimension goes."""
+    """The selection as typed, its form in a view, the positions, and whether the dimension is dropped."""
     n = ds.sizes[dim]
     labels = ds[dim].values if dim in ds.coords and ds[dim].dims == (dim,) else None
     form = pick(rng, "#one", "#range", "#list", "one", "list", "range") if labels is not None else pick(rng, "#one", "#range", "#list")
@@ -262,7 +262,7 @@ class View:
         self.fill = pick(rng, None, None, 0, -9.5)
         self.pad = pick(rng, None, 0, 3) if any(w["edge"] != "drop" for w in self.window.values()) else None
         if self.pad and any(v.dtype.kind == "b" for v in self.values.values()):
-            self.pad = 1  # what a type cannot hold is refused
+            self.pad = 1  # values outside of a type's range are refused
         floats = [n for n in names if self.values[n].dtype.kind == "f"]
         self.statistics = {n: {"mean": float(rng.normal()), "std": float(rng.random() + 0.5)} for n in floats}
         self.normalizes = bool(floats) and rng.random() < 0.3

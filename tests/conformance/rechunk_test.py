@@ -53,7 +53,7 @@ def store(request, tmp_path_factory):
 
 def opened(path, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # "not consolidated" would be one
+        warnings.simplefilter("error")  # "not consolidated" would be a warning
         return xr.open_zarr(path, **options)
 
 
@@ -63,7 +63,7 @@ def contents(path):
 
 
 def assert_same_arrays(source, copy):
-    """As zarr-python has them, without CF decoding."""
+    """Compares the arrays with zarr-python, without CF decoding."""
     a, b = zarr.open_group(source, mode="r"), zarr.open_group(copy, mode="r")
     names = sorted(name for name, _ in a.arrays())
     assert names == sorted(name for name, _ in b.arrays())
@@ -272,7 +272,7 @@ def test_killed_at_any_moment_it_continues_to_the_same_bytes(batchfs, tmp_path, 
         except subprocess.TimeoutExpired:
             process.kill()
         process.communicate()
-        if (out / "zarr.json").exists():  # then all is there
+        if (out / "zarr.json").exists():  # then the output is complete
             assert_same_arrays(store, out)
             if draw.random() < 0.5:
                 shutil.rmtree(out)
@@ -313,7 +313,8 @@ def test_tasks_give_the_same_bytes_in_any_order(batchfs, tmp_path, memory):
 
     if memory:
         assert {state(task) for task in (3, 0, 4, 1)} == {"first pass of the task done"}
-        assert state(2) == "task done"  # all have done their first pass, so it does its second at once
+        # all tasks have finished their first pass, so it does its second at once
+        assert state(2) == "task done"
         assert state(2) == "task done"
         assert {state(task) for task in (3, 0, 4)} == {"task done"}
     else:
@@ -380,7 +381,7 @@ def test_a_damaged_chunk_ends_the_copy_and_names_it(batchfs, tmp_path):
     said = batchfs.refusal("rechunk", store, "--chunks", "t=1", "-o", out)
     assert "b/3.0.0" in said and not (out / "zarr.json").exists()
     chunk.write_bytes(stored)
-    # What was copied before may be of the damaged store.
+    # The finished copies may come from the damaged store.
     assert "remove the output to begin anew" in batchfs.refusal("rechunk", store, "--chunks", "t=1", "-o", out)
     shutil.rmtree(out)
     batchfs.bytes("rechunk", store, "--chunks", "t=1", "-o", out)
@@ -388,7 +389,7 @@ def test_a_damaged_chunk_ends_the_copy_and_names_it(batchfs, tmp_path):
 
 
 def test_places_that_may_not_be_written(store):
-    """As a user who is not root, since root may write anywhere."""
+    """Runs as an ordinary user, since root may write anywhere."""
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
         place.chmod(0o755)

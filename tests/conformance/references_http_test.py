@@ -91,7 +91,7 @@ class GuardedHandler(Handler):
 
 
 def test_credentials_do_not_go_to_other_servers(batchfs, steps, tmp_path):
-    """Those of the set's own URL are for its own server, whatever else the set names and the user allows."""
+    """The credentials of the set's own URL are for its own server, whatever else the set names and the user allows."""
     servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(GuardedHandler, directory=str(tmp_path)))
                for _ in range(2)]
     try:

@@ -56,7 +56,7 @@ def row_passes(ds, mask, row):
     return passes(ds, VIEW, mask, marked(ds, mask), dict(zip(WINDOW, map(int, row))))
 
 
-# Of the split's two parts, those whose positions the footprint of a row must lie in.
+# For each split: its keys, and the part that contains the footprint of a row.
 SPLITS = {
     "time": ({"parts": {"train": [{"time": {"to": "2001-01-25"}}], "val": "rest"}, "gap": {"time": 2}},
              lambda ds, row: part_of([TIMES[row[0] + i] < pd.Timestamp("2001-01-26") for i in range(2)])),
@@ -152,7 +152,7 @@ def test_the_parts_of_a_list_do_not_leak(batchfs, store, rows, tmp_path):
 
 @pytest.fixture(scope="module")
 def holes(tmp_path_factory):
-    """The store with missing values in places, in few of the steps."""
+    """The store with values missing in places, in few of the steps."""
     rng = np.random.default_rng(5)
     values = rng.random((T, Y, X)).astype("f4")
     values[rng.random((T, Y, X)) < 0.12] = np.nan

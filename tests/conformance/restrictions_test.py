@@ -90,7 +90,7 @@ class Case:
         return numbers, True
 
     def offsets(self):
-        """`needed`: of each dimension the offsets, as (amount, whether it is a length of time)."""
+        """`needed`: the offsets along each dimension, as (amount, is it a length of time)."""
         self.taken = {"x": [(0, False)], "y": [(0, False)]}
         for name in self.taken:
             if self.maybe(0.5):
@@ -168,7 +168,7 @@ class Case:
         time = self.ds.time.values[k]
         return str(time) if isinstance(time, np.datetime64) else time.isoformat()
 
-    # What a sample needs.
+    # Requirements of a sample.
 
     def begin(self, start, offset):
         """The position of a window at an offset, or None."""

@@ -152,7 +152,7 @@ def in_a_view(batchfs, tmp_path, array, dim, written, expected):
 
 
 def wish(rng, dataset):
-    """As question()."""
+    """Like question()."""
     name = pick(rng, "v", "v", "w")
     array = dataset[name]
     ask = pick(rng, "step", "ranges", "field", "nearest", "nearest list")
@@ -273,7 +273,7 @@ def test_ranges_that_go_round(batchfs, tmp_path, seed):
             continue
         np.testing.assert_array_equal(batchfs.npy("cat", tmp_path / "s.zarr", "w", "--select", typed), expected, err_msg=typed)
         np.testing.assert_array_equal(batchfs.npy("cat", tmp_path / "s.zarr", "lon", "--select", typed), expected.lon)
-        # Without wrap it gives all of this, or is an error that shows how to write it.
+        # Without wrap it returns all of this, or an error that shows how to write it.
         plain = batchfs.run("cat", tmp_path / "s.zarr", "w", "--select", typed.removesuffix(":wrap"))
         if plain.returncode == 0:
             assert len(plain.stdout) >= expected.nbytes and start <= end, typed

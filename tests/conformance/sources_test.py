@@ -388,7 +388,7 @@ def test_channels_made_of_variables_of_two_sources(sources, offsets):
 
 @pytest.mark.parametrize("missing", ["drop", "pad"])
 def test_statistics_of_channels_of_several_sources_are_those_of_their_batches(sources, missing):
-    """Of the values that batches have before they are normalized; those that are padding do not count."""
+    """Statistics of the batches' values before normalization; padding does not count."""
     view = two({"time": {"pick": "exact", "missing": missing}}, window={"time": 1}, dtype="float64", tensors={
         "x": {"variables": [{"make": "difference", "of": ["era5:t2m", "rain:tp"]}, {"make": "sum", "of": ["rain:tp", "rain:tp"]}],
               "stack": "channel"},

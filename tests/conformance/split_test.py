@@ -51,7 +51,7 @@ class Run:
                                              "--batch", batch, *more))
 
     def starts(self, part):
-        """Of all samples of a part, in the order of their numbers."""
+        """The starts of all samples of a part, in the order of their numbers."""
         provenance = self.batch(part)
         return [start for _, start in sorted(zip(provenance["samples"], provenance["starts"], strict=True))]
 
@@ -107,7 +107,7 @@ def python_times(times):
 
 
 class Part:
-    """What the functions of the page need of a view: its part, the owner of a place, the rank of a part."""
+    """The view of the page's functions: its part, the owner of a place, the rank of a part."""
 
     def __init__(self, name, part, owner, rank):
         self.name, self.part, self.owner, self.rank = name, part, owner, rank
@@ -249,7 +249,7 @@ def test_random_views_are_as_the_page_says(batchfs, tmp_path, seed):
             continue
         assert found == expected
         seen[part.name] = run.tensor(part.name)
-    # What batches hold: the positions along the dimensions of the split.
+    # Positions of the batches' values along the dimensions of the split.
     held = {}
     for name, tensor in seen.items():
         rows = np.unique(tensor)

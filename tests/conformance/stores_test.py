@@ -57,7 +57,7 @@ def check(batchfs, place, opened, *options):
     compared = 0
     for name, variable in opened.variables.items():
         expected = np.asarray(variable.values)
-        if expected.dtype.kind == "O":  # dates of other calendars, which batchfs gives as numbers
+        if expected.dtype.kind == "O":  # dates of other calendars, which batchfs returns as numbers
             continue
         got = np.load(io.BytesIO(batchfs.bytes("cat", place, name, "--decode", "cf", *options)), allow_pickle=False)
         assert (got.dtype, got.shape) == (expected.dtype, expected.shape), name

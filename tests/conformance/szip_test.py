@@ -45,7 +45,8 @@ def written(batchfs, tmp_path_factory):
                     data = file.create_dataset(name, data=smooth.astype(dtype), chunks=chunks, compression="szip",
                                                compression_opts=(method, block), shuffle=block == 16)
                     if any(data.id.get_chunk_info(i).filter_mask for i in range(data.id.get_num_chunks())):
-                        continue  # chunks that szip could not compress: references cannot say so
+                        # chunks that szip could not compress: references cannot express them
+                        continue
                     file.flush()
                     refs |= references("a.h5", data)
     (folder / "a.json").write_text(json.dumps(refs))

@@ -1,4 +1,4 @@
-"""What a view may not say of time, and what batchfs answers."""
+"""Invalid times in a view, and the messages about them."""
 
 import numpy as np
 import pandas as pd

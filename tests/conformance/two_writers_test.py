@@ -39,7 +39,7 @@ def place(tmp_path_factory):
 
 
 def command(place, form, run=0):
-    """Of two runs, which differ in the chunks or in the view."""
+    """Arguments of two runs, which differ in the chunks or in the view."""
     if form == "rechunk":
         return ["rechunk", place / "s.zarr", "--chunks", f"t={8 + 2 * run},y=4,x=4"]
     return ["export", place / "s.zarr", "--view", place / f"{run}.json", "--to", form]

@@ -257,7 +257,7 @@ def test_strings_of_any_length(batchfs, tmp_path, version):
     assert "'K\u00f8benhavn'" in batchfs.bytes("cat", tmp_path / "s.zarr", "station", "--format", "text").decode()
     picked = ["\u5317\u4eac", "Praha"]
     same(batchfs, tmp_path / "s.zarr", "v", opened.v.sel(station=picked).values, "--select", "station=" + ",".join(picked))
-    # In a view they select and are told, and are in no tensor.
+    # In a view they select and are reported, but are in no tensor.
     view = {"window": {"x": 1}, "select": {"station": picked}}
     (tmp_path / "view.json").write_text(json.dumps(view))
     with np.load(io.BytesIO(batchfs.bytes("batch", tmp_path / "s.zarr", "--view", tmp_path / "view.json", "--format", "npz"))) as batch:

@@ -39,8 +39,8 @@ PROGRAM = os.environ.get("BATCHFS", str(HERE.parents[1] / "build" / "batchfs"))
 LIMIT = 60  # seconds after which a run counts as hung
 DEFAULT_KINDS = "open read mmap fork thread write sync descriptor truncate malloc"
 
-# In the order of inject.c: the errno of the failure, and whether "from then on" is tried too. Without any
-# memory there is no way to report it.
+# In the order of inject.c: the errno of the failure, and whether "from then on" is tried, too. A
+# permanent lack of memory cannot be reported.
 KINDS = {
     "malloc": (errno.ENOMEM, False),
     "open": (errno.EMFILE, True),
@@ -138,7 +138,7 @@ class Command:
             return Outcome(process.returncode, out, err)
 
     def judge(self, expected, outcome):
-        """What is wrong with it; None if nothing."""
+        """The error in an outcome; None if there is none."""
         if outcome.wrong:
             return outcome.wrong
         lines = outcome.stderr.decode(errors="replace").splitlines()
@@ -200,7 +200,7 @@ class Mount(Command):
     def read(scratch, name):
         """The bytes of a file, None where it cannot be read; and the outcome where that does not
         end."""
-        # In a process of its own. Not even SIGKILL ends it when the mount hangs.
+        # In a separate process. Not even SIGKILL ends it when the mount hangs.
         with subprocess.Popen(["cat", scratch / "mnt" / name], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL) as reader:
             try:

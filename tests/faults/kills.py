@@ -5,7 +5,7 @@
 
 Readers open, read and map batches and an array, and compare every byte with what the program gives without a mount. The
 process is killed (SIGKILL) whatever it is doing, also while it starts. Ends with 1 when a byte was wrong or a read failed.
-What is told of a kill is how long the reader waited that it held up longest.
+For each kill, reports the longest wait of a reader.
 """
 
 import argparse
@@ -74,7 +74,7 @@ class Readers:
             assert reader.stdout.readline() == b"ready\n"
 
     def finish(self):
-        """What each saw."""
+        """The observations of each reader."""
         self.stop.touch()
         seen = []
         for reader in self.running:
@@ -105,7 +105,7 @@ def daemon_of(supervisor):
 
 
 def wait_for_service(directory):
-    """Until requests are answered. What was asked of a process that died then is stale."""
+    """Waits until requests are answered. A request to a process that died then is stale."""
     while True:
         try:
             (directory / ".batchfs/status.json").read_bytes()

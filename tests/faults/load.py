@@ -3,7 +3,7 @@
 
     BATCHFS=build/batchfs python3 tests/faults/load.py --seconds 10
 
-Of a kind, first all requests for chunks suffer, then three of ten at random, then none. Meanwhile eight readers open
+For each kind, first all requests for chunks suffer, then three of ten at random, then none. Meanwhile eight readers open
 random batches, go through epochs and read parts of arrays; each read must give the right bytes, or fail as the kind must,
 and soon. Then everything must be readable again, without mounting anew, and when nobody reads any more, nothing may
 be in flight, nobody wait, and no byte of the budget be in use. Prints a table and, as JSON, its sums; ends with 1 when
@@ -33,7 +33,9 @@ from watching import eventually  # noqa: E402
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 READERS = 8
-LONG = 60  # seconds that no read takes, on however slow a machine: requests end after 5, those who wait for memory later
+# seconds: longer than any read, on however slow a machine: requests end after 5, those who wait for
+# memory after this
+LONG = 60
 SAMPLES, WIDTH, BATCH = 192, 1000, 6
 ARRAYS = ["x", "w"]  # in shards, and in chunks of their own
 MEMORY = 600 << 10  # more than the readers hold, less than two epochs: chunks are asked for again and again
@@ -69,7 +71,7 @@ def make_store(path):
 
 @dataclasses.dataclass
 class Seen:
-    """What came of the reads of a kind."""
+    """The results of the reads of a kind."""
     kind: str
     right: int = 0
     refused: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by errno
@@ -98,7 +100,7 @@ class Mount:
         return f"views/v/epoch-{epoch:04}/batch-{number:06}/{name}.npy", self.values[name][number * size : (number + 1) * size]
 
     def all(self):
-        """Of what is read: each batch of an epoch, each array."""
+        """Everything that is read: each batch of an epoch, each array."""
         found = [self.batch(0, number, name) for number in range(SAMPLES // BATCH) for name in ARRAYS]
         return found + [(f"arrays/{name}/values.npy", self.values[name]) for name in ARRAYS]
 
@@ -114,7 +116,7 @@ class Mount:
             return error.errno
 
     def gauges(self):
-        """Those that are not zero."""
+        """The gauges that are not zero."""
         told = self.status()
         levels = {name: told[name] for name in GAUGES} | {name: told["store"][name] for name in ["requests_in_flight", "requests_waiting"]}
         return {name: value for name, value in levels.items() if value != 0}
@@ -128,7 +130,7 @@ def at_random(mount, chance):
 
 
 def in_order(mount, chance):
-    """Epochs from somewhere on."""
+    """Epochs from a random position on."""
     first = chance.randrange(50 * SAMPLES // BATCH)
     for number in range(first, 1 << 30):
         for name in ARRAYS:
@@ -137,7 +139,7 @@ def in_order(mount, chance):
 
 
 def load(mount, kind, seconds, seed, seen):
-    """Readers, for so long; adds to what was seen. Gives how many reads succeeded."""
+    """Runs the readers for `seconds` and adds their results to `seen`. Returns how many reads succeeded."""
     until = time.monotonic() + seconds
     lock, before = threading.Lock(), seen.right
 
@@ -169,7 +171,7 @@ def load(mount, kind, seconds, seed, seen):
 
 
 def check(name, kind, mount, proxy, seconds, seed):
-    """Gives what was seen."""
+    """Returns the results."""
     seen = Seen(name)
     kind.fault.applies = is_chunk
     proxy.set(kind.fault)
@@ -179,7 +181,7 @@ def check(name, kind, mount, proxy, seconds, seed):
     proxy.set(dataclasses.replace(kind.fault, share=0.3))
     load(mount, kind, seconds, f"{seed} some", seen)
 
-    # What is still under way may fail yet; whoever asks again gets it.
+    # Requests in flight may still fail; a repeated read succeeds.
     proxy.set(Fault())
     start = time.monotonic()
     for path, whole in mount.all():
@@ -202,7 +204,8 @@ def check_some(names, origin, directory, options, seconds, seed):
         mount = Mount(origin, directory, proxy.url, options)
         try:
             kinds = fault_kinds(proxy)
-            # The versions of all objects are known from here on, and nothing is kept of them in memory.
+            # From now on the versions of all objects are known, and none of their bytes are in
+            # memory.
             wrong = [path for path, whole in mount.all() if mount.read(path, whole, 0, len(whole)) != 0]
             assert wrong == [] and eventually(lambda: not mount.gauges(), LONG), (wrong, mount.status())
             return [check(name, kinds[name], mount, proxy, seconds, f"{seed} {name}") for name in names]
@@ -211,7 +214,7 @@ def check_some(names, origin, directory, options, seconds, seed):
 
 
 def run(names, seconds, at_once, seed, scratch):
-    """What was seen of each kind. Each server has a process: what it does must not hold up another's readers."""
+    """The results for each kind. Each server has a process: what it does must not hold up another's readers."""
     with concurrent.futures.ProcessPoolExecutor(at_once, multiprocessing.get_context("fork")) as pool:
         pool.submit(make_store, scratch).result()
         running = [pool.submit(check_some, names[i::at_once], scratch, scratch / f"mnt{i}", MODES[i % 2], seconds, seed)

@@ -75,7 +75,7 @@ class Mounts:
         self.supervisors = [parent_of(pid) for pid in self.pids]
 
     def differences(self, killed):
-        """Of what the mounts tell about themselves, once nobody reads any more."""
+        """Differences in the mounts' own counters, once nobody reads any more."""
         for directory, pid in zip(self.directories, self.pids):
             told = status(directory)
             log = (directory / ".batchfs/log").read_text()[-2000:]
@@ -138,7 +138,8 @@ def run(seed, seconds, processes, kills, scratch):
         with (scratch / "tree").open("wb") as file:
             pickle.dump(model_reader.Known(tree.folders, tree.files, tree.inodes, tree.large, [str(d) for d in mounts.directories]), file)
         start = time.monotonic()
-        # Half of the memory for what they hold: who opens a batch must never wait for another for ever.
+        # Half of the memory for the batches that they hold: opening a batch must never wait for
+        # another forever.
         readers = [Reader(scratch, n, seed, seconds, memory // 2 // processes, kills) for n in range(processes)]
         killed = kill_at_random(mounts, random.Random(f"kills {seed}"), start + seconds) if kills else 0
         done = [reader.finish(start + seconds + LONG) for reader in readers]

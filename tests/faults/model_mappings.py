@@ -1,4 +1,4 @@
-"""What a process of model.py does with mappings of files."""
+"""The mappings of files in a process of model.py."""
 
 import ctypes
 import dataclasses
@@ -24,12 +24,12 @@ class Mapping:
     length: int
     data: memoryview
     path: str
-    own: dict = dataclasses.field(default_factory=dict)  # what was written here, by place in the file
+    own: dict = dataclasses.field(default_factory=dict)  # bytes written here, by place in the file
     writable: bool = False
 
 
 class Mappings:
-    """The mappings of a Reader (model_reader.py), which this is a part of."""
+    """The mappings of a Reader (model_reader.py), which derives from this."""
 
     def __init__(self):
         self.mapped = []
@@ -63,7 +63,7 @@ class Mappings:
     def do_look_at_mapping(self):
         if (one := self.mapping()) is None:
             return
-        # What is in the file, and the rest of its last page.
+        # The bytes of the file, and the rest of its last page.
         reach = min(one.length, -(-(len(one.data) - one.begin) // PAGE) * PAGE)
         at = self.chance.randrange(reach)
         size = min(self.length(), reach - at)

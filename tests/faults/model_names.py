@@ -1,4 +1,4 @@
-"""What a process of model.py does with names: attributes, rights, listings."""
+"""Calls of a process of model.py with names: attributes, rights, listings."""
 
 import ctypes
 import errno
@@ -45,7 +45,7 @@ class Names:
             must_be(os.fstat(fd).st_size, len(self.open[fd].data), self.open[fd].path)
 
     def do_missing_name(self):
-        """Names that differ from one that is there."""
+        """Names that differ from an existing one."""
         folder = self.chance.choice(self.folders)
         names = sorted(self.known.folders[folder]) or ["batch-000000.npy"]
         name = self.chance.choice(names)

@@ -23,7 +23,7 @@ from model_checks import Different, must, must_be, must_fail
 from model_mappings import PAGE, Mappings, libc
 from model_names import Names
 
-SAYS = 4096  # bytes of the file where a process says what it is about to do
+SAYS = 4096  # bytes of the file where a process announces its next step
 LONGEST = 255
 GETDENTS64 = {"x86_64": 217, "aarch64": 61}.get(os.uname().machine)
 FIONREAD = 0x541B
@@ -91,7 +91,7 @@ class Reader(Names, Mappings):
         text = " ".join(map(str, [f"step {self.step}:", *words])).encode()[:SAYS]
         self.says[:] = text.ljust(SAYS, b"\0")
 
-    # ---- what to do it with ----
+    # ---- the objects of its calls ----
 
     def directory(self):
         return self.chance.choice(self.known.directories)
@@ -303,7 +303,7 @@ class Reader(Names, Mappings):
             libc.readahead(fd, offset, self.length())
 
     def do_ask_descriptor(self):
-        """What else can be asked of an open file."""
+        """Further calls on an open file."""
         if (fd := self.descriptor()) is None:
             return
         one = self.open[fd]
@@ -372,7 +372,7 @@ class Reader(Names, Mappings):
         must_be(wrong, [], path)
 
     def do_control(self):
-        """What is told of the process, which is other each time."""
+        """Files about the process, whose contents change each time."""
         folder = os.path.join(self.directory(), ".batchfs")
         names = os.listdir(folder)
         name = self.chance.choice(sorted(set(names) - {"handoff.sock"}))

@@ -1,8 +1,8 @@
-"""What a mount must show, worked out without batchfs: names by batchfs-layout(7), the order of samples by the Python of
-batchfs-view(5), bytes by zarr-python, xarray and numpy.
+"""The expected contents of a mount, computed without batchfs: names by batchfs-layout(7), the order of samples by the Python
+of batchfs-view(5), bytes by zarr-python, xarray and numpy.
 
-A seed makes a store and its views. Of texts (summaries, JSON, metadata of the Zarr format) only the meaning is known
-before: they are read once from a mount, what they mean is checked, and from then on they are known like the rest.
+A seed makes a store and its views. Only the meaning of texts (summaries, JSON, metadata of the Zarr format) is known
+before: they are read once from a mount, their meaning is checked, and from then on they are known like the rest.
 """
 
 import io
@@ -110,7 +110,7 @@ class ViewModel:
         self.batches = self.samples // self.size if self.remainder == "drop" else -(-self.samples // self.size)
 
     def sample_numbers(self, epoch, batch):
-        """Of the rows of a batch; with `pad` they go round."""
+        """Sample numbers of the rows of a batch; with `pad` they wrap around."""
         order = self.view["order"]
         seed = order["seed"]
         end = (batch + 1) * self.size

@@ -1,4 +1,4 @@
-"""What a mount may show of a store that changes meanwhile: each object's history, and whether what was read fits it.
+"""The permitted reads of a store that changes meanwhile: each object's history, and whether the values read fit it.
 
 A mount gives one version of each object: the one that it read first. An object that was absent may appear. The model
 keeps every state that an object had since the store was mounted, and every observation: the states that what was read
@@ -47,7 +47,7 @@ class Layout:
             yield tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, self.chunk))
 
     def values(self, number, version, boxes=None):
-        """Of an object; 0, the fill value, outside the boxes."""
+        """Values of an object; 0, the fill value, outside the boxes."""
         time, y, x = np.indices(self.object_shape, dtype="i8")
         time += number * self.steps
         made = (version << VERSION_SHIFT) | (self.number << ARRAY_SHIFT) | (time << TIME_SHIFT) | (y * SHAPE[2] + x)
@@ -145,8 +145,8 @@ class Model:
         return f"{key[0]}/{key[1]}: versions {versions}; states {states}; observed {sorted(map(str, group.observations))}"
 
     def check(self, what, seen, fixed=None):
-        """What was read: {key: [(where, values)]}. `fixed`: of an open file whose contents must not change, the states that
-        agreed so far, by key; it is kept up to date."""
+        """Checks the values read, {key: [(where, values)]}. `fixed`: of an open file whose contents must not change, the
+        states that agreed so far, by key; it is kept up to date."""
         with self.lock:
             for key, parts in seen.items():
                 group = self.groups[key]
@@ -176,7 +176,7 @@ class Model:
                                        f"{[[state.kind for state in group.states] for group in groups]}")
 
 
-# ---- what the files of a mount hold ----
+# ---- the files of a mount ----
 
 ROWS, BATCH = 4, 8  # y of a sample, samples of a batch
 ROW_BYTES = ROWS * SHAPE[2] * 8

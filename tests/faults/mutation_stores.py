@@ -177,10 +177,10 @@ class Archive:
             file.truncate()
 
     def append(self, key, data):
-        """As tools do that update an archive: the new member comes behind, and a new directory."""
+        """Like tools that update an archive: appends the new member, and a new directory."""
         self.objects[key] = data
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the name is there twice
+            warnings.simplefilter("ignore")  # about the duplicate name
             with zipfile.ZipFile(self.path, "a") as archive:
                 archive.writestr(key, data)
 
@@ -218,14 +218,14 @@ class WebHandler(cloud_servers.Handler):
     do_HEAD = do_GET
 
     def answer(self, status, body=b"", **headers):
-        headers.pop("ETag", None)  # the facts have the version, where there is one
+        headers.pop("ETag", None)  # the facts have the version, if there is one
         super().answer(status, body, **headers, **(getattr(self, "facts", {}) if status < 400 else {}))
         self.facts = {}
 
 
 class WebServer(cloud_servers.Server):
     def handle_error(self, request, client_address):
-        """A client that was killed is no error."""
+        """A killed client is not an error."""
 
 
 class Web:

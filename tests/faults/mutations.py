@@ -37,7 +37,7 @@ READERS = 2
 PAUSE = 0.03  # seconds between changes, at most
 HELD = 6  # files that a reader keeps open
 CURRENT = object()  # values as they are
-# A mount whose store cannot be opened again, since it changed or is gone, ends with the daemon.
+# A mount whose store cannot be opened again, since it changed or is missing, ends with the daemon.
 ENDED = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ENODEV, errno.ECONNREFUSED, errno.ESTALE, errno.ENOENT}
 
 try:
@@ -81,7 +81,7 @@ class Mutator:
         return layout.values(number, self.version, chosen)
 
     def state(self, kind, key=None, values=CURRENT):
-        """As things are now, or with other values of an object."""
+        """The present state, or one with other values of an object."""
         keys = self.now if self.store.whole else [key]
         filled = {}
         for one in keys:
@@ -96,7 +96,7 @@ class Mutator:
         self.model.add_state(key, self.state(kind, key, values))
 
     def set(self, key, values):
-        """What is there from now on; None: nothing."""
+        """Sets an object's values; None: missing."""
         self.now[key] = values
         self.damaged.discard(key)
         self.announce(key, "absent" if values is None and not self.store.whole else "good")
@@ -160,7 +160,7 @@ class Mutator:
         return kind
 
     def announce_torn(self, layout, key, old, new):
-        """What a file holds between the writes that make it another."""
+        """The contents of a file between the writes that replace it."""
         if self.store.whole:
             return self.announce(key, "torn", None)
         half = len(new) // 2
@@ -179,7 +179,7 @@ class Reader:
 
     def __init__(self, directory, known, chance, round_):
         self.directory, self.model, self.chance, self.round = directory, known, chance, round_
-        self.held = []  # (layout, batch, descriptor, what agreed so far)
+        self.held = []  # (layout, batch, descriptor, bytes that agreed so far)
         self.datasets = {}
 
     def run(self, reads):
@@ -351,7 +351,7 @@ class Round:
             elif kind := self.mutator.change():
                 self.model.count(f"changes: {kind}")
                 changes += 1
-                # Without what it opens the store by, the next daemon cannot begin.
+                # Without the objects to open the store by, the next daemon cannot start.
                 self.may_end = self.may_end or (self.kills > 0 and (self.mutator.gone or self.store.whole))
 
     def kill(self):

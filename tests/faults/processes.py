@@ -23,7 +23,7 @@ def processes_of(scratch):
 
 
 def stacks_of(scratch):
-    """What each thread of a run waits for. Call before anything of the run is killed."""
+    """The stacks of all threads of a run. Call before anything of the run is killed."""
     return "".join(stacks_of_process(pid) for pid in processes_of(scratch))
 
 

@@ -30,7 +30,7 @@ def assert_bounded(measured, what):
 
 
 def assert_linear(times, what):
-    """Four times the size takes at most eight times the time: of work in proportion to the square it is sixteen. What takes no
+    """Four times the size takes at most eight times the time: quadratic work takes sixteen times. Work that takes no
     time beside the start of a process shows nothing, and passes."""
     assert times[2] < 8 * max(times[0], 0.1), f"{what}: {times}"
 

@@ -148,7 +148,8 @@ def test_a_changed_chunk_is_found(request, served, mounted, tmp_path):
         pytest.skip("a server that names no version says nothing of a change")
     mount = mounted(url, 0)
     before = read_all(mount)
-    # Nothing is left of what was read but the versions: neither in memory nor on the disk.
+    # Only the versions remain of the objects that were read: neither memory nor disk holds their
+    # bytes.
     chunk = directory / "v/7.0"
     time = chunk.stat().st_mtime_ns + 5_000_000_000
     chunk.write_bytes((values[7] + 1e6).tobytes())

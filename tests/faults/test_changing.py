@@ -14,9 +14,10 @@ from fault_proxy import QUICK, Fault, FaultProxy, is_chunk
 from watching import eventually, status
 
 STEPS, FILL = 48, -1.0
-# What the server tells of an object: its ETag, when it was modified, only how large it is.
+# Evidence that the server sends of an object's version: its ETag, its modification time, or only
+# its size.
 TELLS = {"etag": {}, "modified": {"ETag": ""}, "size": {"ETag": "", "Last-Modified": ""}}
-MEMORY = ("--memory", "24K", *QUICK)  # nothing is made ahead, next to nothing is kept
+MEMORY = ("--memory", "24K", *QUICK)  # no prefetching, and hardly any cache
 
 
 def values(version):
@@ -40,7 +41,7 @@ def origin(layout, tmp_path):
 
 
 def age(path, seconds):
-    """As modified that long ago: servers tell seconds."""
+    """Sets modification times to that long ago: servers report whole seconds."""
     for file in path.rglob("*"):
         if file.is_file():
             os.utime(file, (time.time() - seconds,) * 2)
@@ -80,11 +81,12 @@ def test_a_server_that_has_nothing_any_more(what, cached, origin, mounted, tmp_p
         assert all(is_stale(g) or holds(g, 0, number) for number, g in enumerate(got))
         assert all(is_stale(g) for g in got[4:])
         log = (directory / ".batchfs/log").read_text()
-        # Of a chunk that was prefetched before: the chunk itself has gone, and no metadata is asked for.
+        # If the chunk was prefetched before, the chunk itself is missing, and no metadata is
+        # requested.
         assert re.search(r"again to see.*/(zarr\.json|x/c/\d)", log), log
         assert status(directory)["errors"] > 0
         proxy.set(Fault())
-        assert is_fill(rows(directory, 7))  # no error is kept
+        assert is_fill(rows(directory, 7))  # the error is not cached
 
 
 @pytest.mark.says("store-one-version", "store-vanished")
@@ -146,7 +148,7 @@ def test_absent_chunks_cost_few_requests(origin, mounted, layout):
             seen = dict(proxy.seen)
         chunks = {path: 1 + nth for path, nth in seen.items() if is_chunk(path)}
         assert len(chunks) >= (2 if "shards" in layout else 4)
-        assert max(chunks.values()) <= 2  # of a shard, not one for each chunk
+        assert max(chunks.values()) <= 2  # one per shard, not one per chunk
 
 
 @pytest.mark.says("store-metadata-checked")

@@ -13,9 +13,9 @@ from watching import eventually, is_alive, status
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 PATIENT = ["--timeout", "600", "--retries", "100"]
-SOON = 2  # seconds: what is waited for otherwise takes minutes
+SOON = 2  # seconds: the delays below take minutes
 
-# What keeps a chunk from coming, for as long as anyone waits.
+# Faults that keep a chunk from arriving, for as long as anyone waits.
 DEAD = {
     "a stall": Fault(stall=10),
     "no answer": Fault(latency=50),

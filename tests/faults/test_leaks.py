@@ -1,4 +1,4 @@
-"""Whether a daemon has given back all of its memory when it ends. Only one in the foreground, alone, ends as programs do."""
+"""Whether a daemon has freed all of its memory when it ends. Only one in the foreground, alone, ends as programs do."""
 
 import json
 import os

@@ -40,13 +40,13 @@ def test_the_encoded_objects_are_zarrs(tmp_path):
             assert np.array_equal(mutation_stores.decode(layout, mutation_stores.encode(layout, one)), one)
 
 
-# ---- the model finds what is wrong ----
+# ---- the model detects errors ----
 
 KEY = ("raw", 0)
 
 
 def model_of(*kinds):
-    """Of one object that had these states: its model, and the values of each state."""
+    """An object that had these states: its model, and the values of each state."""
     layout = mutation_model.LAYOUTS[0]
     values = [layout.values(0, version) * (kind != "absent") for version, kind in enumerate(kinds, 1)]
     known = mutation_model.Model()

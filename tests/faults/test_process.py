@@ -1,4 +1,4 @@
-"""What happens to the process: the clock jumps, an origin or a reader stops, a disk is full, memory, files and threads are short.
+"""Events of the process: the clock jumps, an origin or a reader stops, a disk is full, memory, files and threads are short.
 
 Whatever it is, each read ends in the right bytes or one clear error, within a bounded time; nothing crashes or hangs.
 """
@@ -140,7 +140,8 @@ def test_a_stopped_reader_disturbs_nobody(place, mounted, good):
 
 # ---- the clock ----
 
-# Adds the number in the file $CLOCK_OFFSET to what the clocks of the date say. Of the shared libraries' calls, and this program's.
+# Adds the number in the file $CLOCK_OFFSET to the clocks of the date, in the calls of the shared
+# libraries and of this program.
 CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -325,7 +326,8 @@ def test_the_kernel_kills_for_memory(good, batchfs, tmp_path):
 @pytest.mark.not_sanitized("the sanitizer needs threads of its own")
 @pytest.mark.parametrize("threads", [1, 3, 6, 12])
 def test_threads_are_short(place, origin, tmp_path, view_file, threads):
-    """For a user who is not root, whom the limit does not bind. As few as it may be: a batch, or one line that names the limit."""
+    """For an ordinary user: the limit does not bind root. Whatever the number of threads, the result is a
+    batch, or one line that names the limit."""
     if os.geteuid() != 0:
         pytest.skip("takes another user")
     view = tmp_path / "view.json"

@@ -86,7 +86,7 @@ def test_objects_that_were_replaced_are_seen(good, tmp_path):
         array[2:4] = 2
         assert (read()[2:4] == 2).all()
         assert (read()[:2] == 1).all()
-        assert (read("--cache-trust")[2:4] == 1).all()  # what the option is for
+        assert (read("--cache-trust")[2:4] == 1).all()  # the purpose of the option
         (store / "c/3/0").unlink()
         assert (read()[6:] == 0).all()
 
@@ -220,7 +220,7 @@ def leave(cache, end):
 
 
 def read_by_eight(good, batchfs, proxy, many, folder, caches, end):
-    """Eight readers of a mount while end() happens. Gives the counters of the store."""
+    """Eight readers of a mount while end() happens. Returns the counters of the store."""
     store, view, data = many
     folder.mkdir()
     good("mount", proxy.url, folder, "--view", view, "--memory", "32M", "--via", ",".join(c.url for c in caches))
@@ -242,7 +242,7 @@ def read_by_eight(good, batchfs, proxy, many, folder, caches, end):
         batchfs("umount", "--lazy", folder)
 
 
-# ---- what is refused ----
+# ---- refusals ----
 
 
 @pytest.mark.parametrize("url", ["cache:8090", "ftp://cache", "http://cache/path", "http://me:secret@cache", "http://a,http://a", "unix:cache",
@@ -277,7 +277,7 @@ def test_caches_with_tls(good, fails, batchfs, proxy, directory, authority, valu
         np.testing.assert_array_equal(load(good("cat", address, "x", "--via", cache.url, env=trusting)), values)
         seen = [headers for _, path, headers in cache.requests if path.startswith("x/")]
         assert seen and all(headers["Host"] == server_of(proxy) and headers["Authorization"].startswith("Basic ") for headers in seen)
-        # Of a cache whose certificate is not trusted nothing is asked.
+        # A cache with an untrusted certificate gets no requests.
         cache.requests.clear()
         np.testing.assert_array_equal(load(good("cat", address, "x", "--via", cache.url)), values)
         assert cache.requests == []
@@ -315,7 +315,7 @@ def test_doctor_says_what_a_cache_does_wrong(batchfs, proxy, directory, cache, t
 
 
 def serving(fault, directory):
-    """The URL of a cache that answers so, until the tests end."""
+    """The URL of a cache with this fault, until the tests end."""
     cache = FaultProxy(directory)
     cache.fault = fault
     cache.__enter__()

@@ -19,7 +19,7 @@ PATIENT = ["--timeout", "600", "--retries", "100"]
 SOON = 20  # seconds; a stalled answer comes to its end after 60
 EPOCH = "views/v/epoch-0000"
 
-# Opens or reads without Python's own retries, and tells the errno; 0 when it succeeded.
+# Opens or reads without Python's own retries, and prints the errno; 0 on success.
 READER = """
 import ctypes, os, signal, sys
 path, restart = sys.argv[1], sys.argv[2] == "restart"

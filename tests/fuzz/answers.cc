@@ -1,6 +1,6 @@
-// What object stores and web servers answer: listings in XML and JSON, refusals, and the headers of
-// objects. The first byte says whose, the second what status; then headers, "name: value" lines, up
-// to a NUL; the rest is the body.
+// Answers of object stores and web servers: listings in XML and JSON, refusals, and the headers of
+// objects. The first byte selects the service, the second the status; then headers, "name: value"
+// lines, up to a NUL; the rest is the body.
 
 #include "engine/store/cloud/azure.h"
 #include "engine/store/cloud/gcs.h"

@@ -1,5 +1,5 @@
-// Every codec's decoding, whole and of ranges, which must agree; the first byte says which codec.
-// Of GRIB messages, what is checked before ecCodes sees them.
+// Decoding with every codec, of whole chunks and of ranges, which must agree; the first byte
+// selects the codec. GRIB messages are only checked, without calling ecCodes.
 
 #include "engine/codec/codec.h"
 #include "engine/array/string_form.h"
@@ -85,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Coded& coded = codecs()[input.number<std::uint8_t>() % codecs().size()];
   const auto offset = input.number<std::uint16_t>(), length = input.number<std::uint16_t>();
   const std::span<const std::byte> rest = input.rest();
-  // Memory of its own for each input, so that a step over its end is seen.
+  // Each input gets its own memory, so that an access past its end is detected.
   const std::vector<std::byte> stored(rest.begin(), rest.end());
   ChunkLayout layout{{32, 64}, coded.type, std::vector<std::byte>(coded.type.itemsize)};
   if (coded.type.is_variable()) {
@@ -116,11 +116,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint64_t first = offset % room;
   attempt([&] { codec->range_granularity(stored); });
   const bool ranged = attempt([&] { codec->decode_range(stored, room, first, part); });
-  // A range may be good where the whole is not; it must not differ where the whole is good.
+  // A range may decode where the whole does not; it must not differ where the whole decodes.
   if (decoded && got == room && ranged)
     must(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
 
-  // From the pieces that are said to do, and nothing else, the same comes out.
+  // The pieces that stored_spans() names must suffice for the same result.
   for (std::uint64_t head = std::min<std::uint64_t>(64, stored.size());;) {
     std::optional<std::vector<Codec::Span>> spans;
     std::uint64_t more = 0;
@@ -142,7 +142,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     std::vector<std::byte> again(part.size());
     const bool from_pieces = attempt([&] { codec->decode_range(pieces, room, first, again); });
-    // Of a damaged frame the pieces may be too few, and are refused then.
+    // The pieces of a damaged frame may not suffice; decoding them then fails.
     if (decoded && got == room) must(from_pieces);
     if (ranged && from_pieces) must(again == part);
     break;

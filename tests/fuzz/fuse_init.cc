@@ -1,5 +1,5 @@
-// The kernel's first request, as it is read, and libfuse's reply to it, which is amended. One byte
-// says whether passthrough is wanted, 64 are the reply; the rest is the request.
+// The kernel's first request, and libfuse's reply to it, which is amended. One byte selects whether
+// passthrough is wanted, 64 are the reply; the rest is the request.
 
 #include "fs/fuse/fuse_init.h"
 #include "tests/fuzz/fuzz.h"
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool passthrough = input.number<std::uint8_t>() % 2 != 0;
   const auto before = input.number<fuse_abi::InitOut>();
   const auto rest = input.rest();
-  // Memory of its own, so that a step over its end is seen.
+  // Separate memory, so that an access past its end is detected.
   const std::vector<std::byte> request(rest.begin(), rest.end());
   const auto offer = init_offer_of(request);
   if (!offer) return 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What the fuzz targets share. A target takes bytes that a store, a server or a reader could have
-// sent, and does with them what batchfs does. It may end in an Error; anything else that is not the
+// Common parts of the fuzz targets. A target takes bytes that a store, a server or a reader could
+// have sent, and processes them like batchfs. It may end in an Error; anything else that is not the
 // right answer is a finding: a crash, a sanitizer's report, another exception, memory or time
 // without bound, or two ways to the same values that differ.
 
@@ -17,13 +17,13 @@
 
 namespace batchfs {
 
-/// Input, taken piece by piece.
+/// Consumes the input piece by piece.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size)
       : rest_(reinterpret_cast<const std::byte*>(data), size) {}
 
-  /// Numbers are 0 when nothing is left.
+  /// Numbers are 0 at the end of the input.
   template <class Number>
   Number number() {
     Number value{};
@@ -31,14 +31,14 @@ class Input {
     if (!part.empty()) std::memcpy(&value, part.data(), part.size());
     return value;
   }
-  /// At most `size`.
+  /// Takes at most `size` bytes.
   std::span<const std::byte> bytes(std::size_t size) {
     const auto part = rest_.first(std::min(size, rest_.size()));
     rest_ = rest_.subspan(part.size());
     return part;
   }
   std::span<const std::byte> rest() { return bytes(rest_.size()); }
-  /// Up to a NUL, which is passed over.
+  /// Takes the text up to a NUL, and skips the NUL.
   std::string text() {
     const std::string_view all(reinterpret_cast<const char*>(rest_.data()), rest_.size());
     const std::string part(all.substr(0, all.find('\0')));
@@ -51,20 +51,20 @@ class Input {
   std::span<const std::byte> rest_;
 };
 
-/// Runs what may end in an Error. False when it did.
+/// Runs `body`, which may end in an Error. Returns false if it did.
 template <class Body>
 bool attempt(Body&& body) {
   try {
     body();
     return true;
   } catch (const Error& error) {
-    // "internal" is what batchfs says of itself when something is wrong with it.
+    // "internal" means a fault of batchfs itself.
     if (error.code() == ErrorCode::internal) throw;
     return false;
   }
 }
 
-/// A finding of our own.
+/// Reports a finding of our own.
 inline void must(bool holds) {
   if (!holds) __builtin_trap();
 }

@@ -1,7 +1,6 @@
-// Chunks as the GPU decodes them: the plan that the host makes of their headers, and the kernels'
-// own code, run here in memory of exactly the planned sizes. What they accept the CPU's decoder
-// accepts too, with the same bytes. The first byte says which codec, the next two how many bytes
-// are expected.
+// Decoding of chunks for the GPU: the host's plan of their headers, and the kernels' own code, run
+// here in memory of exactly the planned sizes. The CPU's decoder must accept whatever they accept,
+// with the same bytes. The first byte selects the codec, the next two the number of expected bytes.
 
 #include "engine/codec/codec.h"
 #include "tests/fuzz/fuzz.h"
@@ -43,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
          plan.unshuffles.empty());
     return 0;
   }
-  // Memory grows with the chunk and what it decodes to, not with what its headers say.
+  // Memory must grow with the chunk and its decoded size, not with the claims of its headers.
   const std::uint64_t most = 64 * (chunk.size() + expected) + (1 << 20);
   must(plan.planes <= most && plan.literals <= most && plan.runs <= most && plan.run_index <= most);
   const std::vector<std::uint8_t> source(data + size - chunk.size(), data + size);

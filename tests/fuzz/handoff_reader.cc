@@ -1,6 +1,6 @@
-// What a server of the hand-off may say to a reader: messages, each behind a number of descriptors
-// (one byte) and its length (two). The first descriptor of all is of the texts that describe a
-// view, with its coordinate, the others of memory of one page.
+// Messages from a hand-off server to a reader, each after a number of descriptors (one byte) and
+// its length (two). The very first descriptor is of the texts that describe a view, with its
+// coordinate; the others are of memory of one page.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ int memory_of(std::string_view text, std::size_t size) {
   return fd;
 }
 
-/// The texts and, behind them, the coordinate.
+/// The texts, followed by the coordinate.
 std::string texts_of_view() {
   std::string texts = std::string(kSchema) + std::string(kView);
   texts.resize((texts.size() + 7) / 8 * 8);
@@ -39,7 +39,7 @@ std::string texts_of_view() {
   return texts;
 }
 
-/// Any Error will do: "internal" is what the server may say of itself.
+/// Any Error is valid, also "internal": the server may report that of itself.
 template <class Body>
 bool tried(Body&& body) {
   try {

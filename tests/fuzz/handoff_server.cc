@@ -1,5 +1,5 @@
-// What a reader may say to the server of the hand-off: messages, each behind its length of two
-// bytes. Of five batches one fails and one is never made; the others are there at once.
+// Messages from a reader to the hand-off server, each after its length of two bytes. One of five
+// batches fails and one is never made; the others are ready at once.
 
 #include <sys/socket.h>
 
@@ -48,7 +48,8 @@ class MadeUpDelivery final : public Delivery {
   }
   std::uint64_t limit() const override { return 1024; }
 
-  /// For the next input, which must not depend on this one. Is nothing asked for?
+  /// Resets for the next input, which must not depend on this one. Returns whether no request is
+  /// pending.
   bool start_anew() {
     last_id_ = 0;
     return waiting_.empty();

@@ -254,7 +254,7 @@ def repository(folder, leave_out=("transactions", "config.yaml", "overwritten"))
 
 
 def repositories():
-    """Of version 1. Those of version 2 (icechunk/v2-*) were made so by icechunk 2.3.0."""
+    """Repositories of version 1. icechunk 2.3.0 made those of version 2 (icechunk/v2-*) in the same way."""
     with tempfile.TemporaryDirectory() as folder:
         made = icechunk.Repository.create(icechunk.local_filesystem_storage(folder))
         session = made.writable_session("main")

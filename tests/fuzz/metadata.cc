@@ -1,6 +1,6 @@
 // Zarr metadata: .zmetadata, .zgroup, .zarray, .zattrs, zarr.json with and without consolidated
-// metadata. What it says of arrays, dimensions and CF decoding is followed up to the point where
-// values would be read.
+// metadata. Its arrays, dimensions and CF decoding are followed up to the point where values would
+// be read.
 
 #include "engine/dataset/dataset.h"
 #include "engine/zarr/hierarchy.h"

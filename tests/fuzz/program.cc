@@ -1,7 +1,7 @@
-// Batch programs of another process, and what its chunks hold: a program that is accepted is run by
-// the kernels' own code, in memory of exactly the sizes that were agreed on. The first byte says
-// what comes: a setup, a program byte for byte, or the rows of its tables, of which ten bytes say
-// how many there are. What is left lies in staging.
+// Batch programs of another process, and the contents of its chunks: the kernels' own code runs
+// each accepted program, in memory of exactly the agreed sizes. The first byte selects the input: a
+// setup, a program byte for byte, or the rows of its tables, whose numbers are ten bytes. The rest
+// lies in staging.
 
 #include "gpu/program/program_setup.h"
 #include "tests/fuzz/fuzz.h"
@@ -74,8 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const Program program(std::move(bytes));
     check_program(program, sizes, conversions);
-    // One element may be copied a billion times, and a stretch may be said to be long: that takes
-    // time, and is no harm.
+    // One element may be copied a billion times, and a stretch may claim to be long: that takes
+    // time but does no harm.
     std::uint64_t work = 0;
     for (const Gather& gather : program.table<Gather>(program.header().gathers))
       work += gather.elements;

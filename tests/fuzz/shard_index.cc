@@ -1,4 +1,4 @@
-// The index of a shard, as it is read alone: where inner chunks lie.
+// The index of a shard, read on its own: the places of the inner chunks.
 
 #include "engine/codec/sharding.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,6 +1,6 @@
-// Values of every type under attributes of any kind: decoded as they are stored and as xarray does,
-// written as text, and looked up by a label. The first byte says which type; then come the
-// attributes (JSON) and the label, each up to a NUL; the rest is the values.
+// Values of every type under attributes of any kind: decoded as stored and as xarray does, written
+// as text, and looked up by a label. The first byte selects the type; then come the attributes
+// (JSON) and the label, each up to a NUL; the rest is the values.
 
 #include "engine/base/json_text.h"
 #include "engine/dataset/labels.h"
@@ -43,7 +43,7 @@ constexpr const char* kTypes[] = {R"("|b1")",
                                   R"("<m8[ns]")",
                                   R"([["a", "<i2"], ["b", ">f4", [2]], ["c", "|S2"]])"};
 
-/// What batchfs writes, it reads.
+/// batchfs reads the JSON that it writes.
 bool is_json(const std::string& text) {
   return attempt([&] { parse_json(text, "fuzz"); });
 }
@@ -85,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     zarray["shape"] = zarray["chunks"] = {std::max<std::int64_t>(count, 1)};
     MemoryData memory;
     memory.hierarchy.arrays["x"] = parse_array_v2("x", zarray, all, "x");
-    // What is behind the values is left out, and what is missing is the fill value.
+    // Ignores bytes after the values; the fill value replaces missing ones.
     if (count > 0)
       memory.store->objects["x/0"] = std::string(reinterpret_cast<const char*>(rest.data()),
                                                  static_cast<std::size_t>(count) * item);

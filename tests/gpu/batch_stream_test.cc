@@ -25,7 +25,7 @@ class Streams : public testing::Test {
     if (const std::string why = why_no_device(); !why.empty()) GTEST_SKIP() << why;
   }
 
-  /// Reads a stream to its end and compares every batch; how many there were.
+  /// Reads a stream to its end and compares every batch. Returns their number.
   int compare(BatchStream& stream, std::int64_t rank = 0, std::int64_t world = 1) {
     int count = 0;
     const View& view = stream.view();
@@ -91,7 +91,7 @@ TEST_F(Streams, LargeChunksAndRanks) {
 
 TEST_F(Streams, WhatTheGpuCannotDoComesFromTheEngine) {
   MemoryData data = coded_data(16, 1, 40, 100);
-  // Damaged for the GPU and for the CPU.
+  // Damaged for both the GPU's and the CPU's decoder.
   data.store->objects["v2/3.0.0"].resize(900);
   const auto view =
       View::parse(data.dataset(), R"({"window": {"time": 1}, "batch": 2})", "v", "test");
@@ -128,8 +128,7 @@ TEST_F(Streams, AStreamEndsAtAnyMoment) {
   }
 }
 
-/// As a reader's process does it: stored bytes in a mapping that both have, programs as bytes of
-/// unknown origin.
+/// Like a reader's process: stored bytes in a shared mapping, programs as bytes of unknown origin.
 TEST_F(Streams, AReaderRunsTheProgramsItself) {
   const MemoryData data = coded_data(41, 1, 40, 100);
   const auto view = View::parse(data.dataset(), kPairs, "v", "test");

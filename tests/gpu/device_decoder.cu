@@ -1,6 +1,6 @@
-// A batch's way through the kernels: one copy of compressed bytes and one of tables in, a launch
-// per stage, the statuses out, all on one stream, with nothing allocated once memory has grown to
-// the batches' size.
+// Runs a batch through the kernels: one copy of compressed bytes and one of tables in, a launch per
+// stage, the statuses out, all on one stream. Nothing is allocated once memory has grown to the
+// batches' size.
 
 #include "tests/gpu/device_decoder.h"
 
@@ -18,7 +18,7 @@ constexpr std::size_t aligned(std::size_t size) { return (size + 255) / 256 * 25
 }  // namespace
 
 struct DeviceDecoder::Impl {
-  /// What lies between two of these is a stage.
+  /// Each stage lies between two consecutive events.
   enum Event { kBegin, kCopied, kLz4, kEntropy, kFrames, kUnshuffled, kEvents };
 
   int device = 0;

@@ -7,8 +7,8 @@
 //   ...                                               // other decoders run beside this one
 //   for (std::uint32_t status : decoder.finish()) ... // one per chunk: kDecoded or the reason
 //
-// A decoder is one batch in flight: a CUDA stream, device memory that grows to what its largest
-// batch needs and is then kept, and the pinned memory for tables and statuses. Copies and kernels
+// A decoder is one batch in flight: a CUDA stream, device memory that grows to the needs of its
+// largest batch and is then kept, and the pinned memory for tables and statuses. Copies and kernels
 // of different decoders overlap. Errors of the device are Error{ErrorCode::io}.
 
 #include <cstddef>
@@ -41,7 +41,7 @@ class DeviceDecoder {
   /// Waits for the batch; a status per chunk, valid until the next start.
   std::span<const std::uint32_t> finish();
 
-  /// Where the decoded batch lies in device memory.
+  /// Address of the decoded batch in device memory.
   void* target() const;
   /// Copies decoded bytes to the host. After finish().
   void read(std::size_t offset, std::span<std::byte> to) const;

@@ -1,6 +1,6 @@
-// The kernels on a real GPU: the same frames as in tests/unit/gpu, decoded by the device, must give
-// what the host gives that runs the same code, status by status and byte by byte. Without a GPU the
-// tests skip.
+// The kernels on a real GPU: frames of tests/unit/gpu, decoded by the device, must equal the
+// results of the same code on the host, status by status and byte by byte. Without a GPU the tests
+// skip.
 
 #include "tests/gpu/device_decoder.h"
 

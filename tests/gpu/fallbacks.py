@@ -86,7 +86,7 @@ def view(name, variables=("t", "u"), size=2):
             "tensors": {"x": {"variables": list(variables), "stack": "channel", "dims": ["channel", "y", "x"]}}}
 
 
-# What readers do, in processes of their own.
+# Readers, in processes of their own.
 
 
 def opened(place, name, mode, **options):
@@ -122,13 +122,13 @@ def role_read(place, name, mode, pattern, options="{}"):
             same(batch)
             if count == 44 or (pattern == "again" and n == 11):
                 break
-        data.set_epoch(0)  # begins anew while a batch is held
+        data.set_epoch(0)  # starts again while a batch is held
     print(json.dumps({"batches": count, "bad": bad, "mode": data.mode, "why_copied": data.why_copied,
                       "seconds": round(time.perf_counter() - begin, 2)}))
 
 
 def role_rate(place, name, seconds):
-    """Batches in host memory, a second."""
+    """Batches per second in host memory."""
     import batchfs
 
     data = batchfs.open(place, name, mode=HOST)
@@ -187,7 +187,8 @@ def part_late(program, folder):
         now = gpu_counters(mount)
         show(name, {key: now[key] for key in ("streams", "memory_used", "memory_limit", "batches", "from_host")})
     check(total(gpu_counters(mount)["from_host"]) == 0, "late: no batch came from the host", gpu_counters(mount))
-    # Readers that stay keep theirs: what is left is shared, and a view that gets too little says so.
+    # Readers that stay keep their memory: the rest is shared, and a view that gets too little
+    # reports it.
     staying = [reader("idle_server", mount.directory, name) for name in names[:3]]
     for process in staying:
         print("     ", process.stdout.readline().strip(), flush=True)

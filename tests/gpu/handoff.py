@@ -24,7 +24,7 @@ import time
 from handoff_roles import GPU_MEMORY
 
 ROLES = pathlib.Path(__file__).with_name("handoff_roles.py")
-AUTO = "client"  # what auto chooses
+AUTO = "client"  # the choice of auto
 wrong = []
 
 
@@ -146,7 +146,7 @@ def measured(mount, coding, mode, how, rate=True):
     if rate:
         process = reader("measure", mount.directory, mode, 2.5)
         process.stdout.readline()
-        daemon = mount.status()["pid"]  # what was started is its supervisor
+        daemon = mount.status()["pid"]  # the started process is its supervisor
         before = processor_seconds(daemon), processor_seconds(process.pid)
         process.stdout.readline()
         after = processor_seconds(daemon), processor_seconds(process.pid)
@@ -173,7 +173,7 @@ def table(rows):
 
 @contextlib.contextmanager
 def multi_process_service():
-    """MPS for what is started meanwhile; False where it is not to be had."""
+    """MPS for processes started meanwhile; False if it is not available."""
     if shutil.which("nvidia-cuda-mps-control") is None:
         yield False
         return

@@ -1,4 +1,4 @@
-"""What readers of handoff.py do, in processes of their own: `handoff_roles.py --ROLE PLACE ARGUMENT...`."""
+"""Roles of the readers of handoff.py, each run in a separate process: `handoff_roles.py --ROLE PLACE ARGUMENT...`."""
 
 import json
 import sys
@@ -258,7 +258,7 @@ def role_predict(store, view, out, mode):
         for batch in data:
             with torch.cuda.stream(stream):
                 x = batch["x"].torch()
-                for _ in range(20):  # what comes after it waits for it
+                for _ in range(20):  # work queued after it waits for it
                     a = torch.matmul(a, a).clamp(-1, 1)
                 if batch.number % 3 == 0:
                     predicted = -x

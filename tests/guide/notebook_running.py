@@ -1,5 +1,6 @@
-"""Runs the notebooks of man/guide/examples/. As a program, for `tools/docs --notebooks [NAME...]`: runs them, all by default, and stores
-what they show. One whose framework is not installed is named and left as it is, with exit status 3."""
+"""Runs the notebooks of man/guide/examples/. Run as a program, for `tools/docs --notebooks [NAME...]`: runs them, all
+by default, and stores their output. A notebook whose framework is not installed is named and left unchanged, with exit
+status 3."""
 
 import ast
 import base64

@@ -12,7 +12,7 @@ from page_running import GUIDE, run_page
 from watching import eventually
 
 PAGES = [page for page in sorted(GUIDE.rglob("*.md")) if blocks_of(page)]
-ELSEWHERE = {"recipes.md": "test_recipes.py"}  # who runs it
+ELSEWHERE = {"recipes.md": "test_recipes.py"}  # the test that runs it
 
 
 def named(page):

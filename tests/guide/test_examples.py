@@ -15,7 +15,7 @@ from page_running import PROGRAM, ROOT, environment, made_store
 
 EXAMPLES = ROOT / "man/guide/examples"
 SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "stores.py")
-# What one needs, short arguments, and what it then prints.
+# For each script: the package it needs, short arguments, and its expected output.
 RUNS = {
     "forecast_unet.py": ("torch", ["--steps", "3"], r"epoch 0: loss .* RMSE [\d.]+ K, persistence [\d.]+ K\n"),
     "downscaling.py": ("torch", ["--steps", "20"], r"20 steps: 2 m temperature, RMSE [\d.]+ K with interpolation alone, [\d.]+ K now\n"),

@@ -69,7 +69,7 @@ def test_a_notebook_is_stored_with_its_outputs(path):
             assert re.match(r"# .{20}", cell.source), f"no comment says what the picture shows: {cell.source[:80]}"
     assert any("image/png" in output.get("data", {}) for output in outputs)
     assert notebook.cells[0].source.startswith("# ")
-    assert "False" not in " ".join(printed(notebook))  # what it says about its model holds
+    assert "False" not in " ".join(printed(notebook))  # the statements about its model hold
 
 
 @each_notebook
@@ -89,7 +89,7 @@ def test_what_a_place_is():
 
 
 def exported(script):
-    """What a module defines: functions, classes, constants."""
+    """Names that a module defines: functions, classes, constants."""
     found = set()
     for node in ast.parse(script.read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

@@ -4,8 +4,8 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# What needs a mount, a terminal, a GPU, other processes or the command line. A new source belongs
-# here only if a unit test could not tell more than the suite does.
+# Sources that need a mount, a terminal, a GPU, other processes or the command line. Add a new
+# source only if a unit test could not check more than the suite does.
 COVERED = {
     "engine/codec/checksum_codec.cc": "tests/unit/engine/codec/checksum_test.cc",
     "engine/codec/optional/without_grib.cc": "tests/unit/engine/codec/optional/grib_test.cc",

@@ -1,7 +1,8 @@
-"""Documents and texts are in plain technical English, and their links lead somewhere."""
+"""Documents, texts and comments are in plain technical English; links of documents exist."""
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -90,11 +91,78 @@ def test_no_phrase_goes_over_two_texts(tmp_path):
     assert found(tmp_path, "a.cc", 'f("goes ", "on");\n') == []
 
 
-def test_code_and_comments_are_not_looked_at(tmp_path):
+def test_code_is_skipped(tmp_path):
     assert found(tmp_path, "a.md", "`goes on`\n\n    goes on\n\n```\ngoes on\n```\n") == []
     assert found(tmp_path, "a.1", '.\\" goes on\n.Bd -literal\ngoes on\n.Ed\n') == []
-    assert found(tmp_path, "a.cc", "// goes on\n/* goes on */ int goes_on = '\"'; f(on);\n") == []
-    assert found(tmp_path, "a.py", "# goes on\ngoes = on\n") == []
+    assert found(tmp_path, "a.cc", "// `goes on`\nint goes_on = '\"'; f(on);\n") == []
+    assert found(tmp_path, "a.py", "goes = on  # `goes on`\n") == []
+    assert found(tmp_path, "a.sh", "goes on\n") == []
+
+
+BAD_COMMENTS = """
+Of one thread at a time.
+What is left of an open file.
+As open_store().
+Those that wait get an error.
+Fast. Of a local store only.
+It is no reader.
+These are no coordinates.
+An option that only merging goes without.
+Batches are had from there.
+The number of who watches.
+Whoever opens it waits.
+""".strip().splitlines()
+GOOD_COMMENTS = """
+The size of a chunk.
+Of course it does.
+What is left of an open file?
+As soon as the mount exists, it returns.
+Reads what is left,
+as open_store() does.
+It is no longer mounted.
+They are no more than eight.
+There is no reader.
+If there are no coordinates, it throws.
+""".strip().splitlines()
+COMMENTS = [
+    ("a.cc", "/// {}\nint i;\n"),
+    ("a.cu", "int i;  // {}\n\n"),
+    ("a.h", "/* {} */\n\n"),
+    ("a.py", "# {}\n\n"),
+    ("b.py", 'def f():\n    """{}"""\n'),
+    ("a.sh", "  # {}\n\n"),
+    ("script", "# {}\n\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "form"), COMMENTS)
+def test_every_bad_comment_is_found(tmp_path, name, form):
+    first = "#!/usr/bin/env bash\n\n" if name == "script" else ""
+    text = first + "".join(form.format(sentence) for sentence in BAD_COMMENTS)
+    lines = [line for line, _ in found(tmp_path, name, text)]
+    begin = {"script": 3, "b.py": 2}.get(name, 1)
+    assert lines == [begin + 2 * number for number in range(len(BAD_COMMENTS))]
+
+
+def test_good_comments_are_not(tmp_path):
+    assert found(tmp_path, "a.cc", "".join(f"// {one}\n" for one in GOOD_COMMENTS)) == []
+
+
+def test_a_comment_is_read_across_its_lines(tmp_path):
+    assert found(tmp_path, "a.cc", "// It is\n// no reader.\n") == [(1, "is no")]
+    assert found(tmp_path, "a.cc", "// The size\n// Of two.\n//\n// Of three.\n") == [(4, "Of")]
+    assert found(tmp_path, "a.py", 'f("Of two. It is no reader.")\n') == []
+
+
+def test_only_comments_of_tests_are_read(tmp_path):
+    for folder in ("tools", "tests", "tests/fuzz"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text("# It goes on.\nf('It goes on.')\n")
+    copy = shutil.copy(LINT, tmp_path / "tools")
+    done = subprocess.run([sys.executable, copy], capture_output=True, text=True, check=False)
+    lines = [line.rpartition(': "')[0] for line in done.stdout.splitlines()]
+    both = [f"{folder}/a.py:{line}" for folder in ("tests/fuzz", "tools") for line in (1, 2)]
+    assert sorted(lines) == sorted(["tests/a.py:1", *both])
 
 
 def test_the_checkout_has_none():

@@ -1,4 +1,4 @@
-"""What the tests of single system calls share: where they look, and how calls fail."""
+"""Common parts of the tests of single system calls: their objects, and the errors of calls."""
 
 import ctypes
 

@@ -47,7 +47,8 @@ def mount_at(good, batchfs):
             file.write_text(json.dumps(view))
             files += ["--view", file]
         good("mount", store, directory, *files, *options)
-        assert os.path.ismount(directory)  # or tests of what is not there would pass in an empty directory
+        # otherwise, tests for missing files would pass in an empty directory
+        assert os.path.ismount(directory)
         mounted.append(directory)
         return directory
 

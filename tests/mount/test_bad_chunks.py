@@ -1,4 +1,4 @@
-"""A mount over damaged stores: what cannot be read is EIO and a line in the log that names it, the rest goes on."""
+"""A mount over damaged stores: an unreadable chunk is EIO and a line in the log that names it, the rest works."""
 
 import errno
 import json

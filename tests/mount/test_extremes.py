@@ -19,7 +19,7 @@ def write_array(path, shape, dims, fill):
 
 
 def resident_bytes(directory):
-    """Of the process that serves a mount."""
+    """Resident memory of the process that serves a mount."""
     pid = json.loads((directory / ".batchfs/status.json").read_text())["pid"]
     with open(f"/proc/{pid}/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -35,7 +35,7 @@ def test_a_million_batches(mount_at, tmp_path, options):
     names = [entry.name for entry in os.scandir(epoch)]
     assert len(names) == 2_000_000 and len(set(names)) == 2_000_000
     assert names[0] == "batch-000000.npy" and names[-1] == "batch-999999.json"
-    # Nothing is kept for what was listed: it would be 100 MB and more.
+    # Listing caches nothing: it would take 100 MB and more.
     assert resident_bytes(mnt) < before + (32 << 20)
     # The fill value of format 2 means missing, as in xarray.
     assert np.isnan(np.load(epoch / names[-2])).tolist() == [[True]]

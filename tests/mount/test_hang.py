@@ -124,7 +124,7 @@ def test_daemons_that_always_hang_are_given_up(mount):
 
 
 def test_a_stopped_supervisor_accuses_nobody(mount):
-    """Time in which it did not run, with the daemon, is no silence."""
+    """Time in which both it and the daemon did not run is not silence."""
     directory = mount("--hang-timeout", "2")
     pid = pid_of(directory)
     with stopped(parent_of(pid)), stopped(pid):
@@ -160,7 +160,7 @@ def test_a_debugger_may_hold_the_daemon(mount):
     assert pid_of(directory) == pid
 
 
-# ---- what a daemon takes along from the program that started it ----
+# ---- descriptors that a daemon inherits from the program that started it ----
 
 
 @pytest.mark.parametrize("command", ["mount", "serve"])

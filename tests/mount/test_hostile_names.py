@@ -1,4 +1,4 @@
-"""What a store says never commands the terminal that it is shown on, nor deceives who reads it."""
+"""Texts of a store never control the terminal that shows them, nor deceive their reader."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a mount tells of itself: metrics for Prometheus, the trace, top, the report, the log."""
+"""A mount's reports about itself: metrics for Prometheus, the trace, top, the report, the log."""
 
 import fcntl
 import html.parser
@@ -23,7 +23,7 @@ PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
 
 @pytest.fixture(scope="module")
 def read_mount(weather, mount_at, tmp_path_factory):
-    """A mount of which a view was read."""
+    """A mount with a view that was read."""
     view = {"name": 'a <b>&"view', "window": {"time": 1}, "variables": ["t"], "batch": {"size": 2}, "epochs": 1}
     mount = mount_at(weather, tmp_path_factory.mktemp("inside") / "mnt", {"v": view})
     for batch in range(20):
@@ -140,7 +140,7 @@ def test_top_live_fills_no_more_than_the_terminal(read_mount, columns, rows):
     (header,) = [i for i, line in enumerate(lines) if line.lstrip().startswith("READER")]
     reader = lines[header + 1]
     assert reader.startswith('a <b>&"view (npy)') and "19/20" in reader
-    # What matters is there, whole; what a narrow terminal has no room for is left out.
+    # Important columns are shown whole; others are left out if the terminal is too narrow.
     assert lines[header].split()[-1] == "FAILED" and reader.split()[-1] == "0"
     assert "WAITS" in lines[header] and ("EPOCH" in lines[header] or columns < 100)
     os.write(screen.master, b"q")
@@ -152,7 +152,7 @@ def test_top_live_ends_with_a_key(read_mount, key):
     screen = Screen(read_mount)
     screen.read_until(b"READER")
     assert b"\x1b[?1049h" in screen.text and b"view (npy)" in screen.text
-    os.write(screen.master, b"x")  # no key of its
+    os.write(screen.master, b"x")  # not one of its keys
     os.write(screen.master, key)
     assert screen.end() == 0
 
@@ -180,7 +180,7 @@ def test_top_live_follows_the_size_of_the_terminal(read_mount):
 
 
 class Page(html.parser.HTMLParser):
-    """What is in a page, and whether every element is closed."""
+    """The contents of a page, and whether every element is closed."""
 
     def __init__(self, text):
         super().__init__()

@@ -68,7 +68,7 @@ class Cgroup:
 
 
 class Peaks(threading.Thread):
-    """What a process takes at most, looked at all the time: its own memory, and that with all batches."""
+    """Peak memory of a process, sampled all the time: its own memory, and that with all batches."""
 
     def __init__(self, pid, cgroup):
         super().__init__()
@@ -116,7 +116,7 @@ for i in range(12):
 @pytest.mark.parametrize("options", [[], ["--no-passthrough"]], ids=["passthrough", "no-passthrough"])
 @pytest.mark.not_sanitized("it takes several times the memory")
 def test_64_readers_in_a_control_group(batchfs, large, tmp_path, options):
-    budget = 24 * MB  # the largest batch takes 4 MB, and all that is there 32 MB and more
+    budget = 24 * MB  # the largest batch takes 4 MB, and all data 32 MB and more
     cgroup = Cgroup(budget + 64 * MB)
     views = {f"v{size}{order}": {"name": f"v{size}{order}", "window": {"time": 1}, "batch": {"size": size}, "epochs": 3,
                                  "order": {"shuffle": order}} for size in (1, 6, 32) for order in ("none", "global", "block")}
@@ -171,7 +171,7 @@ def test_all_memory_is_given_back_when_nobody_comes(large, mount_at, tmp_path):
         (directory / "views/v/epoch-0000/batch-000009.npy").read_bytes()
         (directory / "arrays/v/values.npy").read_bytes()
         assert eventually(lambda: used() < 3 * MB)
-        assert used() > MB  # what is held
+        assert used() > MB  # the held batches
     assert eventually(lambda: used() == 0)
 
 

@@ -88,7 +88,7 @@ def rename_exchange(a, b, flags):
 
 def bind(path):
     with socket.socket(socket.AF_UNIX) as one:
-        # A path longer than an address of a socket can be is not what this is about.
+        # Paths longer than a socket address are not the subject of this test.
         folder, name = os.path.split(path.rstrip("/"))
         before = os.open(".", os.O_RDONLY)
         try:
@@ -186,7 +186,7 @@ ATTEMPTS = {
 }
 
 
-# What follows a link works on the socket, which is elsewhere.
+# Calls that follow a link act on the socket, which lies elsewhere.
 FOLLOWING = {"chmod", "chmod to what it is", "chown", "chown to nobody else", "utimensat", "utimensat now", "setxattr of a user",
              "setxattr of security", "set an access list", "set a capability", "removexattr", "access for writing", "eaccess for writing"}
 
@@ -226,7 +226,7 @@ def errors(directory, user):
 
 
 def contents(directory):
-    """All there is to see of the listed files and of OBJECTS."""
+    """Everything visible of the listed files and of OBJECTS."""
     seen = {}
     for folder, folders, files in os.walk(directory):
         for name in folders + files:
@@ -298,7 +298,8 @@ def oracle(request, read_only):
             pass
 
 
-# A mount that is read-only is noticed after permissions; a file system that is, as batchfs is, before them.
+# The kernel checks permissions before a mount's read-only flag, but after that of the file system,
+# as for batchfs.
 PERMISSION_FIRST = {"open for writing", "open for reading and writing", "open to append", "create", "open for writing without following",
                     "open for writing by O_DIRECT", "truncate", "truncate to more", "access for writing", "eaccess for writing"}
 

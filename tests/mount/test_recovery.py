@@ -19,7 +19,7 @@ import kills
 from watching import eventually, is_alive
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
-LONG = 60  # seconds that nothing here takes, on however slow a machine
+LONG = 60  # seconds: longer than any step here, on however slow a machine
 VIEWS = {
     "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6},
             "order": {"shuffle": "global", "seed": 7}, "epochs": 2, "formats": ["npy", "safetensors", "npz"]},
@@ -39,7 +39,7 @@ def soon(condition, what):
 
 
 def serving_pid(directory):
-    """Of the process that serves now. A text of a daemon that died while it was read is stale."""
+    """A text of the process that serves now. Stale if a daemon died while it was read."""
 
     def read():
         with contextlib.suppress(OSError, json.JSONDecodeError):
@@ -223,14 +223,14 @@ def test_open_files_go_on(mount, expected, good, store, mode):
     whole = (directory / "arrays/t/values.npy").read_bytes()
     assert first + rest == whole
     assert np.array_equal(np.load(directory / "arrays/t/values.npy"), values_of(good, store, "t"))
-    for name, contents in known.items():  # all were closed: made anew
+    for name, contents in known.items():  # all were closed: made again
         assert (directory / name).read_bytes() == contents
     ends_with(good, directory, serving_pid(directory))
 
 
 @pytest.mark.says("death-control")
 def test_a_text_of_the_dead_daemon_is_stale(mount):
-    """What status.json said is gone with the daemon that said it; the rest of another text would be wrong."""
+    """The text of status.json is gone with its daemon; the rest of another text would be wrong."""
     directory = mount()
     with open(directory / ".batchfs" / "status.json", "rb", buffering=0) as file:
         assert len(file.read(10)) == 10
@@ -306,12 +306,13 @@ def test_crashes_again_and_again_are_given_up(foreground):
 
 
 def test_daemons_that_are_killed_before_they_serve_are_given_up(foreground):
-    """As the kernel does where memory is short. Looking at the mount serves nobody."""
+    """Like the kernel when memory is short. Looking at the mount serves nobody."""
     process, directory = foreground
     pid = serving_pid(directory)
     for _ in range(19):
         pid = kill(directory)
-    (directory / "views/one/epoch-0000/batch-000000.npy").read_bytes()  # served: all is well again
+    # served: the count starts again
+    (directory / "views/one/epoch-0000/batch-000000.npy").read_bytes()
     for _ in range(20):
         pid = kill(directory)
     os.kill(pid, signal.SIGKILL)
@@ -354,7 +355,7 @@ def test_hand_off_after_a_kill(mount):
         try:
             assert old.recv(1) == b""
         except ConnectionResetError:
-            pass  # it had not read all that was sent to it
+            pass  # it had not read all its messages
         with connect():
             pass
 
@@ -422,7 +423,7 @@ def test_a_killed_service_takes_its_session_from_systemd(mount, store, tmp_path)
     environment = dict(os.environ, NOTIFY_SOCKET=str(tmp_path / "notify"))
 
     def told(until):
-        """What comes, with the stored descriptors by name, up to a line."""
+        """The messages up to a line, and the stored descriptors by name."""
         stored, seen = {}, set()
         while not (until in seen and (until != "READY" or len(stored) == 2)):
             text, descriptors, _, _ = socket.recv_fds(manager, 4096, 2)
@@ -439,7 +440,7 @@ def test_a_killed_service_takes_its_session_from_systemd(mount, store, tmp_path)
         with open(directory / "arrays/t/values.npy", "rb", buffering=0) as file:
             file.read(100)
             pid = serving_pid(directory)
-            service.kill()  # systemd ends what is left of the service, too
+            service.kill()  # systemd ends the rest of the service, too
             os.kill(pid, signal.SIGKILL)
             service.wait(LONG)
             start = "export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=batchfs-session:batchfs-state; exec \"$@\" 3<&{} 4<&{}"

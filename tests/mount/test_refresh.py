@@ -264,7 +264,7 @@ def test_at_intervals(mount_at, tmp_path):
 def test_batches_of_the_same_state_are_the_same_in_every_mount(mount_at, tmp_path):
     create(tmp_path / "s.zarr", 8)
     mounts = [mount_at(tmp_path / "s.zarr", tmp_path / "first", {"train": VIEW})]
-    time.sleep(1.1)  # the time of reading is told in seconds
+    time.sleep(1.1)  # the time of reading has a resolution of seconds
     mounts.append(mount_at(tmp_path / "s.zarr", tmp_path / "second", {"train": VIEW}))
     assert status(mounts[0])["snapshot"]["read"] < status(mounts[1])["snapshot"]["read"]
     files = [path.relative_to(mounts[0]) for path in sorted((mounts[0] / "views/train/epoch-0000").iterdir()) if path.is_file()]

@@ -10,10 +10,10 @@ from watching import status
 
 MB = 1 << 20
 BEYOND = 64 * MB
-SMALL = 16 << 10  # bytes of a decoded chunk; below, what is known of each chunk counts
-# Large budgets take as much memory as they say, and time to fill.
+SMALL = 16 << 10  # bytes of a decoded chunk; for smaller ones, the records of each chunk count
+# Large budgets use as much memory as they allow, and take time to fill.
 BUDGETS = [int(b) * MB for b in os.environ.get("BATCHFS_RESIDENT_BUDGETS", "24 100 300").split()]
-# Chunks that malloc holds, such in slabs, and such in mappings of their own; by their shape (time, y, x).
+# Chunks in malloc's memory, in slabs, and in separate mappings; by their shape (time, y, x).
 CHUNKS = {"6 KB": (1, 24, 64), "184 KB": (10, 64, 72), "3 MB": (16, 192, 256)}
 
 
@@ -54,7 +54,7 @@ def view(budget, share):
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: f"{b // MB}M")
 @pytest.mark.parametrize("chunk", CHUNKS)
 def test_of_a_mount(mount_at, batchfs, tmp_path, budget, chunk):
-    # Once what the memory holds beside some batches, and once what it does not hold.
+    # One data set that fits into the memory beside some batches, and one that does not.
     for share, times in ((48, 0.6), (16, 1.5)):
         here = tmp_path / str(share)
         here.mkdir()

@@ -1,4 +1,4 @@
-"""What batchfs-semantics(7) promises of names, attributes and who may look. Each test carries the tags of its sentences."""
+"""Promises of batchfs-semantics(7) about names, attributes and permissions. Each test carries the tags of its sentences."""
 
 import ctypes
 import errno

@@ -1,4 +1,4 @@
-"""What batchfs-semantics(7) promises of opening, reading and mapping. Each test carries the tags of its sentences."""
+"""Promises of batchfs-semantics(7) about opening, reading and mapping. Each test carries the tags of its sentences."""
 
 import ctypes
 import errno
@@ -20,7 +20,8 @@ from watching import eventually, status
 
 @pytest.mark.says("open-once")
 def test_many_openings_are_one_batch(mounted):
-    path = mounted / "views/one/epoch-0031/batch-000006.npy"  # the last: nothing is made ahead behind it
+    # the last: nothing is prefetched after it
+    path = mounted / "views/one/epoch-0031/batch-000006.npy"
     before = status(mounted)
     fds = [os.open(path, os.O_RDONLY) for _ in range(20)]
     readers = [subprocess.Popen(["sha256sum", path], stdout=subprocess.PIPE) for _ in range(4)]
@@ -190,7 +191,7 @@ def test_what_is_mapped_after_it_was_closed_is_seen(mount_at, tmp_path):
         pytest.skip("without passthrough a mapped file counts as open")
     epoch = directory / "views/v/epoch-0000"
     kept = [Mapping(epoch / f"batch-{b:06d}.npy", mmap.MAP_SHARED) for b in range(2)]
-    for b in (5, 7):  # what was made ahead, and the batches last opened, make way
+    for b in (5, 7):  # prefetched batches, and the batches last opened, make way
         np.load(epoch / f"batch-{b:06d}.npy")
     told = status(directory)
     assert 8 << 20 <= told["memory_mapped_after_close"] < 20 << 20

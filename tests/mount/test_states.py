@@ -81,7 +81,7 @@ def check_newest(directory, samples):
 
 
 def read_all(folder):
-    """Through an open folder of a view: as programs do that stay in it."""
+    """Reads through an open folder of a view, like programs that stay in it."""
     def read(name):
         with open(os.open(name, os.O_RDONLY, dir_fd=folder), "rb") as file:
             return file.read()
@@ -152,7 +152,7 @@ def test_a_states_files_have_the_time_of_its_reading(good, mount_at, store, tmp_
 @pytest.mark.says("refresh-race")
 def test_readers_and_deaths_while_the_store_grows(batchfs, mount_at, tmp_path):
     """No reader finds a name missing that it was shown, and none is shown less than a refresh that has ended showed."""
-    store = IcechunkStore(tmp_path)  # a daemon that takes over reads the snapshot that was shown
+    store = IcechunkStore(tmp_path)  # a daemon that takes over reads the snapshot that was served
     directory = mount_at(store.path, tmp_path / "mnt", {"train": VIEW})
     shown, wrong, reads, stop = [8], [], [], threading.Event()
 
@@ -173,7 +173,7 @@ def test_readers_and_deaths_while_the_store_grows(batchfs, mount_at, tmp_path):
                         wrong.append((name, got))
                     reads.append(name)
             except OSError as error:
-                # What was open in a state that ended with its daemon cannot be read on.
+                # A file that was open in a state that ended with its daemon fails with ESTALE.
                 if error.errno != errno.ESTALE:
                     wrong.append(error)
             except ValueError as error:  # np.load of a file whose read failed half way
@@ -188,7 +188,7 @@ def test_readers_and_deaths_while_the_store_grows(batchfs, mount_at, tmp_path):
         samples += 4
         pid = status(directory)["pid"]
         refresh = subprocess.Popen([PROGRAM, "refresh", str(directory)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if turn % 4 == 3:  # amid the refresh, or just after it
+        if turn % 4 == 3:  # during the refresh, or just after it
             time.sleep(0.03 * (turn // 4))
             os.kill(pid, signal.SIGKILL)
             deaths += 1

@@ -31,7 +31,7 @@ class Plain:
 
 
 class Consolidated(Plain):
-    """With consolidated metadata, format 2."""
+    """A store with consolidated metadata, format 2."""
 
     def __init__(self, folder):
         self.path = folder / "s.zarr"
@@ -125,7 +125,7 @@ def shows(directory, samples):
 @pytest.mark.says("death-appended")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_store_that_has_grown_is_shown_anew(good, mounted, store, mode):
-    """Whole chunks and a part of one; then the mount goes on as any."""
+    """Whole chunks and a part of one; then the mount works like any other."""
     directory = mounted(*MODES[mode])
     shows(directory, 8)
     folder = os.open(directory / "views/train/epoch-0000", os.O_RDONLY | os.O_DIRECTORY)
@@ -179,7 +179,7 @@ def test_versions_outlive_the_daemon_after_a_refresh(good, mounted, store, mode,
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("kind", [ReferenceSet, ParquetSet])
 def test_a_set_whose_chunks_were_rewritten(good, mount_at, tmp_path, kind, killed):
-    """The set itself is as before: a forced refresh shows them. What no memory has is stale until then."""
+    """The set itself is as before: a forced refresh shows them. Chunks that are not in memory are stale until then."""
     store = kind(tmp_path)
     directory = mount_at(store.path, tmp_path / "mnt", {"train": VIEW}, *store.options)
     shows(directory, 8)

@@ -77,7 +77,7 @@ def test_an_open_batch_never_becomes_another(mount, copy, good, how):  # noqa: F
 @pytest.mark.says("death-versions")
 @pytest.mark.parametrize("mode", MODES)
 def test_the_next_daemon_keeps_to_the_versions(mount, copy, good, mode):  # noqa: F811
-    """Of what is read part by part, and of what is opened again."""
+    """Versions of files that are read part by part, and of files that are opened again."""
     directory = mount.directory
     good("mount", copy, directory, *mount.views, *MODES[mode])
     batch = directory / "views/one/epoch-0000/batch-000000.npy"

@@ -21,7 +21,7 @@ LAYOUTS = {
     "sharded-compressed": {"chunks": (2, 256), "shards": (8, 256)},
 }
 FILL = -9.0
-# Nothing is made or kept ahead: what a batch holds was read when the batch was opened.
+# Nothing is prefetched or cached: a batch's values were read when it was opened.
 SMALL = ("--memory", "24K", "--threads", "2")
 
 
@@ -49,7 +49,7 @@ def batch(mount, number, epoch=0):
 
 
 def rows(mount, number, epoch=0):
-    """The rows of a batch, or the errno of opening it. Those of an epoch that was not read before are made anew."""
+    """The rows of a batch, or the errno of opening it. Batches of an epoch that was not read before are made for it."""
     try:
         return np.load(batch(mount, number, epoch)).reshape(2, 256)
     except OSError as error:
@@ -89,7 +89,8 @@ def test_what_is_written_over_is_stale_once_it_was_read(layout, mount_at, tmp_pa
     for number in range(STEPS // 2):
         got = rows(mount, number)
         assert holds(got, 0, number) or holds(got, 1, number) or is_stale(got), number
-    # The object of the first batch was read. Its memory may be kept; what must be read again is stale.
+    # The object of the first batch was read. Its memory may be kept; data that must be read again
+    # is stale.
     again = [rows(mount, number) for number in range(4 if "shards" in LAYOUTS[layout] else 1)]
     assert all(is_stale(got) or holds(got, 0, number) for number, got in enumerate(again))
     # The last object may have been read ahead, or not: of one version it is in any case.
@@ -211,7 +212,7 @@ def test_parts_of_a_chunk_that_is_rewritten_in_place_are_of_one_version(compress
 
 @pytest.mark.says("store-metadata-checked")
 def test_metadata_that_was_written_over_makes_no_fill_values(mount_at, tmp_path):
-    """What is absent may be absent for another shape only."""
+    """A chunk that is absent now may be absent only for another shape."""
     array = create(tmp_path / "s.zarr", "unsharded")
     array[:8] = values(0)[:8]
     settle()
@@ -226,7 +227,7 @@ def test_metadata_that_was_written_over_makes_no_fill_values(mount_at, tmp_path)
         time.sleep(1)
     assert is_stale(got)
     assert "v/zarr.json" in log(mount)
-    assert holds(rows(mount, 2, 1), 0, 2)  # what is there is there
+    assert holds(rows(mount, 2, 1), 0, 2)  # existing data stays
 
 
 @pytest.mark.says("store-archive")

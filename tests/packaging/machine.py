@@ -12,11 +12,11 @@ import signal
 import subprocess
 import time
 
-LONG = 60  # seconds that nothing here takes, on however slow a machine
+LONG = 60  # seconds: longer than any step here, on however slow a machine
 SYSTEMD = pathlib.Path("/lib/systemd/systemd")
 TOOLS = ["unshare", "nsenter", "mount", "systemctl", "journalctl"]
 
-# Of what systemd comes with, the units that others name; nothing of what this machine starts at boot.
+# Units of systemd that others name; none that this machine starts at boot.
 UNITS = """basic.target sysinit.target local-fs.target local-fs-pre.target remote-fs.target remote-fs-pre.target network.target
 network-online.target sockets.target timers.target paths.target slices.target swap.target shutdown.target umount.target
 systemd-journald.service systemd-journald.socket systemd-journald-dev-log.socket""".split()
@@ -48,11 +48,11 @@ exec env -i PATH="$PATH" container=test SYSTEMD_GENERATOR_PATH=/run/generators \
 
 
 class NoMachine(Exception):
-    """Why there can be none here."""
+    """Why no machine can run here."""
 
 
 def control_group():
-    """A new one of version 2."""
+    """A new control group of version 2."""
     place = next((line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()
                   if line.split()[2] == "cgroup2"), None)
     if place is None:
@@ -92,7 +92,7 @@ class Machine:
             raise
 
     def boot(self):
-        """The number of its process 1, when it can be talked to."""
+        """The number of its process 1, once it responds."""
         until = time.monotonic() + LONG
         while time.monotonic() < until and self.process.poll() is None:
             children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
@@ -105,7 +105,7 @@ class Machine:
         raise NoMachine(f"systemd cannot be started here: {self.log.read_text()[-500:].strip()}")
 
     def run(self, *command, **options):
-        """Runs a command on it, and gives the finished process."""
+        """Runs a command on it, and returns the finished process."""
         return subprocess.run(["nsenter", "-t", str(self.first), "-m", "-p", "-C", "-u", "-i", "--", *map(str, command)],
                               capture_output=True, text=True, timeout=LONG, check=False, **options)
 
@@ -115,7 +115,7 @@ class Machine:
         return done.stdout
 
     def path(self, path):
-        """A file as the machine sees it, with what is mounted there."""
+        """A file as the machine sees it, including its mounts."""
         return pathlib.Path(f"/proc/{self.first}/root{path}")
 
     def properties(self, unit, *names):
@@ -131,7 +131,7 @@ class Machine:
             time.sleep(0.02)
 
     def stop(self):
-        self.process.send_signal(signal.SIGKILL)  # and what it started with it
+        self.process.send_signal(signal.SIGKILL)  # with the processes it started
         self.process.wait()
         until = time.monotonic() + LONG
         while (self.group / "cgroup.events").read_text().splitlines()[0] != "populated 0" and time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""What shells complete is what --help says."""
+"""Shells complete exactly the options in --help."""
 
 import re
 import shutil

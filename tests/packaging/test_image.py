@@ -1,7 +1,7 @@
 """The container image, made from the Debian package, and the Kubernetes manifests that use it: run by podman, which knows
 pods. Its base is made of this machine's Debian archive, so that nothing is fetched from a registry of images.
 
-What podman 4 does not know the tests put in other words: jobs, daemon sets, stateful sets, sidecars that begin before the
+The tests rewrite parts that podman 4 does not support: jobs, daemon sets, stateful sets, sidecars that begin before the
 others, folders within a volume (subPath), probes.
 """
 
@@ -123,11 +123,12 @@ def pod_of(documents, store, sockets):
         if volume["name"] in ("sockets", "cache"):
             folder = sockets / volume["name"]
             folder.mkdir()
-            folder.chmod(0o777)  # as that of an emptyDir
+            folder.chmod(0o777)  # like an emptyDir
             for key in ("emptyDir", "hostPath"):
                 volume.pop(key, None)
             volume["hostPath"] = {"path": str(folder)}
-    # What prepares the volumes runs here, as its user, and each folder of a volume becomes a volume.
+    # The commands that prepare the volumes run here, as their user, and each folder of a volume
+    # becomes a volume.
     for one in prepare:
         user = one.get("securityContext", spec["securityContext"])["runAsUser"]
         places = {mount["mountPath"]: str(sockets / mount["name"]) for mount in one["volumeMounts"]}
@@ -156,7 +157,7 @@ def test_pods_of_the_manifests_serve_batches(podman, image, store, tmp_path, nam
         while podman("exec", "training-batchfs", *probe, check=False).returncode != 0:
             assert time.monotonic() < until, podman("logs", "training-batchfs", check=False)
             time.sleep(0.2)
-        (tmp_path / "sockets").chmod(0o755)  # the training's container sees the folder in it alone
+        (tmp_path / "sockets").chmod(0o755)  # the training's container sees only the folder in it
         socket = next(path for path in (tmp_path / "sockets").glob("*/train.sock"))
         expected = xr.open_zarr(store)["2m_temperature"][1:].sum(dtype="f8").values
         # The training: of the same user in another container; here it is a process of that user.

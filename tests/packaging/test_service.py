@@ -60,7 +60,7 @@ def test_it_stops_when_it_is_unmounted(service, manager, good, directory):
         try:
             good("umount", directory)
             break
-        except AssertionError:  # something looks at it just now
+        except AssertionError:  # another process is using it
             until(manager, "WATCHDOG=1")
     until(manager, "STOPPING=1")
     assert service.wait(30) == 0

@@ -45,7 +45,7 @@ NodeName=n2 NodeHostname={name} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 State=
 PartitionName=all Nodes=n1,n2 Default=YES State=UP
 """
 
-# In place of train.py, which needs PyTorch: what each rank finds in the mount of its node.
+# Replaces train.py, which needs PyTorch: prints each rank's view of the mount of its node.
 TRAIN = """
 import json, os, pathlib, sys
 import numpy

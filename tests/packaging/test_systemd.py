@@ -58,7 +58,7 @@ class Service:
             f"STORE={self.store}\nDIR={self.place}\nOPTIONS=--view {self.view} {' '.join(options)}\n")
 
     def also(self, *settings):
-        """What `systemctl edit` would add."""
+        """Adds settings like `systemctl edit`."""
         folder = self.machine.path(f"/run/units/{self.unit}.service.d")
         folder.mkdir(exist_ok=True)
         (folder / "also.conf").write_text("\n".join(["[Service]", *settings, ""]))
@@ -106,12 +106,12 @@ def test_the_units_are_right(machine):
 
 
 def test_it_is_as_confined_as_the_manual_says(machine, service):
-    """A mount namespace of its own, which nobody would see into, would make it less."""
+    """Its own mount namespace would lower the exposure, but nobody else would see the mount."""
     service.control("start")
     told = machine.good("systemd-analyze", "security", "--no-pager", service.unit).splitlines()[-1]
     print(told)
     assert float(re.search(r"level for \S+: ([0-9.]+)", told)[1]) <= 4.7
-    # And does not miss what it may not do.
+    # The restrictions do not break it.
     assert service.status()["passthrough"] and service.status()["errors"] == 0
     assert np.load(service.mnt / BATCHES[0]).shape == (6, 1, 64, 128)
 
@@ -126,7 +126,7 @@ def test_it_is_active_when_it_is_mounted(service, expected):
 
 
 def test_it_is_not_active_before(service):
-    """As long as the store does not answer; and it can be stopped meanwhile."""
+    """While the store does not answer; it can be stopped meanwhile."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         service.store = f"http://127.0.0.1:{silent.getsockname()[1]}/s.zarr"
         service.configure()
@@ -249,7 +249,7 @@ def test_reload_is_for_another_version_and_other_options(service, expected):
     main, state, stored = service.machine.properties(service.unit, "MainPID", "ActiveState", "NFileDescriptorStore")
     assert main != first and (state, stored) == ("active", "2")
     assert service.machine.good("ps", "-o", "ppid=", service.status()["pid"]).strip() == main
-    # What is reloaded is kept as well as what was started.
+    # A reloaded service survives a kill like a started one.
     service.control("kill", "-s", "KILL")
     service.is_(ActiveState="active", NRestarts="1")
     assert service.status()["memory_budget"] == 96 << 20

@@ -16,7 +16,7 @@ import zarr
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BATCHFS", ROOT / "build/batchfs")).resolve().parent
-# What every system of the tag manylinux_2_36 has (auditwheel's list), and what the kernel maps.
+# Libraries of every system of the tag manylinux_2_36 (auditwheel's list), and the kernel's own.
 SYSTEM = {"ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0",
           "libresolv.so.2", "librt.so.1", "libstdc++.so.6", "libz.so.1", "linux-vdso.so.1"}
 
@@ -59,7 +59,7 @@ def installed(wheel, tmp_path_factory):
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     subprocess.run([folder / "bin/python", "-m", "pip", "install", "-q", "--no-index", "--no-deps", wheel], check=True)
     (packages,) = folder.glob("lib/python3*/site-packages")
-    # Behind its own packages.
+    # After its own packages.
     (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return folder
 
@@ -154,7 +154,8 @@ def test_pages_and_completions_are_where_others_look(installed, tmp_path):
 
 
 def test_it_works_with_every_python_that_it_names(wheel, tmp_path):
-    """Those that are installed here; with the whole wheel of `tools/package wheel`, named by BATCHFS_WHEEL, all of them."""
+    """The Pythons that are installed here; with the whole wheel of `tools/package wheel`, named by
+    BATCHFS_WHEEL, all of them."""
     tried = []
     with zipfile.ZipFile(wheel) as file:
         tags = re.findall(r"^Tag: (\S+?)-", next(file.read(n).decode() for n in file.namelist() if n.endswith("/WHEEL")), re.M)
@@ -167,7 +168,7 @@ def test_it_works_with_every_python_that_it_names(wheel, tmp_path):
         folder = tmp_path / f"python3.{minor}"
         subprocess.run([python, "-m", "venv", folder], check=True)
         subprocess.run([folder / "bin/python", "-m", "pip", "install", "-q", "--no-index", "--no-deps", wheel], check=True)
-        # Without numpy, which is of one Python: the module alone.
+        # Without numpy, which belongs to one Python: the module alone.
         code = "import importlib.machinery as m, importlib.util as u, os, sys\n" \
                "folder = os.path.dirname(u.find_spec('batchfs').origin)\n" \
                "spec = m.PathFinder.find_spec('_core', [folder])\n" \

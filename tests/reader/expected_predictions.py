@@ -1,4 +1,5 @@
-"""What an output has to have, in numpy, element by element: from the samples' windows and what was predicted for them."""
+"""The expected contents of an output, in numpy, element by element: from the samples' windows and their
+predictions."""
 
 import numpy as np
 

@@ -14,7 +14,7 @@ SHOW = "import json, os\ndef show(value): os.write(1, b'RESULT ' + json.dumps(va
 
 
 def run_script(tmp_path, script, *arguments, processes=1, environment=None):
-    """What each process of a script shows."""
+    """Output of each process of a script."""
     file = tmp_path / "script.py"
     file.write_text(SHOW + script)
     command = [sys.executable, str(file)]

@@ -15,7 +15,7 @@ from watching import eventually
 
 VIEW = {"window": {"time": 1}, "variables": ["field"], "batch": {"size": 4}}
 
-# A process of a job: opens the store, says what it read, and waits for a line.
+# A process of a job: opens the store, prints what it read, and waits for a line.
 MEMBER = """
 import sys, batchfs
 data = batchfs.open(sys.argv[1], view=sys.argv[2])

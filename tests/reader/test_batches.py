@@ -1,4 +1,4 @@
-"""What batches hold, and what array libraries make of them."""
+"""The contents of batches, also as arrays of other libraries."""
 
 import gc
 import io
@@ -216,7 +216,7 @@ def test_the_command_line_of_serve(fails, store, tmp_path):
 
 @pytest.mark.parametrize("mode", ["shm", "files"])
 def test_too_few_open_files_are_named_with_their_limit(mounted, mode):
-    # A process of its own whose descriptors are used up when it opens the batches.
+    # A separate process whose descriptors are used up when it opens the batches.
     program = f"""
 import os, resource, batchfs
 data = batchfs.open({str(mounted / "views/two")!r}, mode="files") if {mode == "files"} else None

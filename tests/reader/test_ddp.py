@@ -33,7 +33,8 @@ def order(epoch):
 
 
 def right_ranks():
-    """What eight ranks find that read eleven batches each, three in an epoch, and took the state before the last."""
+    """Expected results of eight ranks that read eleven batches each, three in an epoch, and save the state
+    before the last."""
     read = lambda epoch, number: [epoch, number, order(epoch)[number]]  # noqa: E731
     ranks = []
     for rank in range(WORLD):

@@ -71,7 +71,7 @@ def extract(x, coords, dim="variable"):
 
 
 def workflow(io, model, times=TIMES, members=(0,), at_once=1, fail_at=None, nsteps=STEPS):
-    """As those of an ensemble. With one member it has no dimension of them, as a deterministic one."""
+    """A workflow of an ensemble. With one member it has no ensemble dimension, like a deterministic one."""
     total = model.coords(ensemble=np.arange(len(members)), time=times, lead_time=lead_times(0, nsteps + 1))
     if len(members) == 1:
         del total["ensemble"]

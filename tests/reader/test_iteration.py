@@ -16,7 +16,7 @@ def numbers(dataset):
 
 @pytest.fixture(params=["shm", "files"])
 def place(request, server):
-    """What to open, and how."""
+    """Arguments to open a dataset."""
     if request.param == "shm":
         return lambda view="two", **arguments: batchfs.open(server.socket, view, **arguments)
     mounted = request.getfixturevalue("mounted")

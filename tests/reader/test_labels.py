@@ -16,7 +16,7 @@ import batchfs
 
 BATCH = {"formats": ["npy", "zarr"], "epochs": 2}
 VIEWS = {
-    "two": {"window": {"time": 1}, "variables": ["u"]},  # what Server asks for
+    "two": {"window": {"time": 1}, "variables": ["u"]},  # required by Server
     "plain": {"window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 3},
               "order": {"shuffle": "global", "seed": 5}},
     "patches": {"window": {"time": 2, "latitude": {"size": 3, "stride": 2}, "longitude": {"size": 4, "wrap": True}},

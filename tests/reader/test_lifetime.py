@@ -18,7 +18,7 @@ from watching import eventually, status
 
 import batchfs
 
-# A reader that stops at a step, says so, and waits for its end.
+# A reader that stops at a step, reports it, and waits for its end.
 READER = """
 import sys, time, batchfs
 def reach(step):
@@ -77,7 +77,8 @@ def test_leases_and_memory_go_with_the_arrays(own_mount):
     del data
     gc.collect()
     assert eventually(lambda: idle(own_mount))
-    # What is left is what the engine keeps for the next reader: a few batches. A lease lost in each round would be more.
+    # The remainder is the engine's cache for the next reader: a few batches. A lease lost in each
+    # round would be more.
     batch = 2 * 3 * 3 * 8 * 16 * 4
     used = []
     for _ in range(16):
@@ -164,7 +165,7 @@ def test_a_killed_daemon_leaves_what_was_read(store, tmp_path, options):
             with pytest.raises(batchfs.Error):
                 for _ in range(1000):
                     data.batch(0)
-        else:  # another daemon goes on: asked again, it answers
+        else:  # another daemon takes over: a repeated request succeeds
             assert eventually(lambda: status(mnt)["pid"] != killed)
             assert eventually(lambda: answers(data, copies[0]))
         assert all(same(batch["q"].numpy(), copy) for batch, copy in zip(held, copies))
@@ -195,7 +196,7 @@ def test_another_user_reads_files(store, tmp_path_factory):
     base.mkdir(mode=0o755)
     mount(store, base / "mnt", "--allow-other")
     try:
-        # In a child: the connection's credentials are those of the process.
+        # In a child process: credentials are checked per process.
         script = ("import os, sys, batchfs, json\nos.setgid(65534); os.setuid(65534)\n"
                   f"data = batchfs.open('{base}/mnt', 'two')\n"
                   "print(json.dumps([data.mode, data.why_files, [b.number for b in data]]))")
@@ -238,7 +239,7 @@ def test_many_readers_share_batches(own_mount):
     arrays = [reader[3]["t"].numpy() for reader in readers]
     assert all(same(array, arrays[0]) for array in arrays)
     assert handoff(own_mount)["leases"] == 8
-    # One batch was made for all, and what is made ahead of a reader.
+    # One batch was made for all, besides batches prefetched for a reader.
     inodes = {line.split()[4] for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
               if any(line.startswith(f"{array.ctypes.data & ~0xfff:x}-") for array in arrays)}
     assert len(inodes) == 1
@@ -312,7 +313,7 @@ def test_a_server_ends_at_a_signal_and_takes_its_socket_away(serve):
 
 
 def test_a_server_ends_with_its_last_reader(serve):
-    server = serve("--until-unused", 600)  # which a reader has found by now, and left
+    server = serve("--until-unused", 600)  # a reader has found it by now, and left
     assert server.process.wait(timeout=20) == 0
     assert not server.socket.exists()
 
@@ -359,7 +360,8 @@ def test_sockets_of_killed_mounts_are_removed(store, tmp_path):
     left = pathlib.Path(os.readlink(tmp_path / "mnt/.batchfs/handoff.sock"))
     killed = status(tmp_path / "mnt")["pid"]
     os.kill(killed, signal.SIGKILL)
-    assert eventually(lambda: not pathlib.Path(f"/proc/{killed}").exists())  # till then its socket takes connections
+    # until then its socket accepts connections
+    assert eventually(lambda: not pathlib.Path(f"/proc/{killed}").exists())
     assert left.exists()
     subprocess.run([PROGRAM, "umount", "--lazy", str(tmp_path / "mnt")], check=False)
     mount(store, tmp_path / "again")

@@ -17,7 +17,7 @@ CSV = "rows.csv"
 VIEW = {"window": {"time": 2, "lat": 3}, "variables": ["t"], "batch": {"size": 4}, "order": {"shuffle": "block", "seed": 2}, "epochs": 2,
         "formats": ["npy", "zarr"]}
 VIEWS = {
-    "two": VIEW,  # what Server asks for
+    "two": VIEW,  # required by Server
     "listed": VIEW | {"samples": {"list": CSV, "labels": ["kind", "rain"]}},
     "drawn": VIEW | {"epochs": {"count": 2, "samples": 13}, "samples": {"list": CSV, "labels": ["rain"], "weights": {"column": "rain"}}},
     "single": VIEW | {"dtype": "float32", "samples": {"list": CSV, "labels": ["rain"]}},

@@ -1,4 +1,4 @@
-"""What the machines of a cluster fetch: a server for each, which reads the chunks of its ranks from one origin that
+"""Fetches of the machines of a cluster: a server for each, which reads the chunks of its ranks from one origin that
 counts bytes."""
 
 import http.server
@@ -123,7 +123,7 @@ def epoch_of(origin, folder, order, nodes, epoch, *options):
     """Reads an epoch on servers of its own. The bytes that each was sent."""
     origin.sent.clear()
     seen = []
-    for n in range(nodes):  # one after the other: what one fetches is no other's
+    for n in range(nodes):  # one after the other, so that each fetches on its own
         node = Node(origin, folder / str(n), order, n, nodes,
                     *[str(o).replace("NODE", str(folder / str(n) / "cache")) for o in options])
         try:
@@ -173,7 +173,7 @@ def test_with_homes_the_next_epoch_comes_from_the_cache(origin, tmp_path, nodes)
     expected = plan(origin, tmp_path, order, nodes)
     assert sum(first) == pytest.approx(expected["bytes_fetched"], rel=0.02)
     assert sum(first) <= 1.15 * stored(origin)
-    # Servers of their own again: nothing is in memory.
+    # New servers again: nothing is in memory.
     second = epoch_of(origin, tmp_path, order, nodes, 1, *cached)
     assert sum(second) == pytest.approx(expected["bytes_fetched_in_next_epoch"], abs=0.01 * sum(first))
     assert sum(second) <= 0.05 * sum(first)

@@ -166,7 +166,7 @@ def test_a_killed_process_leaves_no_server(field, view_file, runtime, how):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_process_killed_while_it_opens_leaves_no_server(view_file, runtime, how):
-    """Of a store that does not answer."""
+    """A store that does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         process = member(f"http://127.0.0.1:{silent.getsockname()[1]}/s.zarr", view_file, stderr=subprocess.DEVNULL)
         silent.accept()[0].close()

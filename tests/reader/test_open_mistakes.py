@@ -21,7 +21,7 @@ from reader_servers import PROGRAM, TWO
 import batchfs
 
 
-# ---- what is missing, wrong or dies: one exception each ----
+# ---- missing, wrong or dying: one exception each ----
 
 
 def test_no_program(field, monkeypatch, tmp_path):
@@ -39,7 +39,7 @@ def test_no_program(field, monkeypatch, tmp_path):
         batchfs.open(field[0], view=VIEW, program="x")
     with batchfs.open(field[0], view=VIEW, program=PROGRAM) as data:
         assert len(data) == 5
-    # Of several: the package's own, before the one in PATH.
+    # The package's own program takes precedence over the one in PATH.
     (tmp_path / "bin").mkdir()
     for place in ("batchfs", "bin/batchfs"):
         (tmp_path / place).symlink_to(PROGRAM)
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_program(field, tmp_path):
 
 
 def test_a_daemon_that_is_killed_while_it_opens(view_file, runtime):
-    """As one that takes more memory than there is."""
+    """Like a server that exceeds the machine's memory."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         def kill():
             silent.accept()[0].close()
@@ -138,7 +138,7 @@ def test_a_socket_has_its_own_views(serve):
 
 @contextlib.contextmanager
 def refusing():
-    """A server that allows nothing."""
+    """A server that refuses all requests."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -202,7 +202,7 @@ def test_without_fuse_and_with_a_full_dev_shm(field, tmp_path):
 
 
 def test_no_directory_for_the_socket(field, monkeypatch, runtime):
-    """One that others may enter is not used."""
+    """A directory that others may enter is not used."""
     (runtime / "batchfs").mkdir(mode=0o755)
     (runtime / "batchfs").chmod(0o755)
     from batchfs import _server

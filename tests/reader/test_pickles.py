@@ -26,7 +26,7 @@ def test_a_batch_is_pickled_as_a_copy(server):
 
 
 def give(place, numbers, answers):
-    """What a DataLoader's worker does: it indexes the dataset and puts what it gets into a queue."""
+    """A DataLoader's worker: indexes the dataset and puts the batches into a queue."""
     data = batchfs.open(place, "two")
     for number in numbers:
         answers.put(data[number])

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ, reaso
 
 @pytest.fixture(scope="module")
 def alone(store, tmp_path_factory):
-    """What one rank writes."""
+    """An output that one rank wrote."""
     out = tmp_path_factory.mktemp("alone") / "o"
     write_rank(store, out, 0, 1)
     return files(out)
@@ -332,7 +332,7 @@ def test_a_forked_child_does_not_write(data, tmp_path):
 
 
 def test_options_of_the_dataset_are_the_outputs(store, truth, tmp_path):
-    """Those of the store; those of the server are left out."""
+    """The output uses the options of the dataset's store, but not those of its server."""
     south = tmp_path / "groups.zarr"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -87,7 +87,7 @@ def test_overlap_against_numpy(store, truth, tmp_path, overlap):
 
 @pytest.mark.parametrize("overlap", ["trim", "mean", "cosine", "last"])
 def test_windows_that_are_no_grid(store, truth, tmp_path, overlap):
-    """Of a list of windows some neighbours are missing: their elements come from the windows that there are."""
+    """A list of windows may lack some neighbours: their elements come from the existing windows."""
     chosen = [(0, 0, 0), (0, 6, 7), (0, 12, 0), (1, 0, 7), (1, 3, 7), (2, 18, 28), (2, 15, 21)]
     view = view_of({"time": 1, "lat": {"size": 8, "stride": 1}, "lon": {"size": 8, "stride": 1}}, variables=["t"],
                    samples={"list": str(tmp_path / "list.csv")})

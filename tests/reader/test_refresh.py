@@ -42,7 +42,7 @@ def refresh(place, *options):
 
 
 def kill(place, kind, runtime):  # noqa: F811
-    """The process that serves; of a mount, waits for the next."""
+    """Kills the process that serves; for a mount, waits for the next one."""
     if kind == "mount":
         pid = status(place)["pid"]
         os.kill(pid, signal.SIGKILL)

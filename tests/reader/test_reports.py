@@ -72,7 +72,7 @@ def test_statistics_is_what_the_program_says(store, view_file, tmp_path, per):
     values = zarr.open_group(store, mode="r")["t"][:].astype("f8")
     if per == "none":
         assert np.isclose(report.variables.t.mean, values.mean()) and np.isclose(report.variables.t.std, values.std())
-    # What it is for.
+    # The report's purpose.
     view = VIEW | {"normalize": {"method": "zscore", "statistics": str(file)}}
     assert batchfs.plan(store, view).samples == 20
 
@@ -134,7 +134,7 @@ def test_notebooks_show_a_page_in_a_frame(store):
 
 
 class Reader(html.parser.HTMLParser):
-    """What a browser would see: elements, which must be closed in order, and text."""
+    """A page as a browser sees it: elements, which must be closed in order, and text."""
 
     ALLOWED = {"div", "strong", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p"}
 

@@ -100,7 +100,7 @@ def test_a_changed_store_is_an_error_and_no_other_bytes(field, runtime, change):
                 data.batch(0, 0)
         del held
     assert eventually(lambda: not servers(runtime))
-    with opened(store) as data:  # nobody relies on what was
+    with opened(store) as data:  # no process relies on the old state
         assert len(list(data)) == len(data)
 
 
@@ -183,7 +183,7 @@ def test_what_killed_processes_left_is_taken_by_nobody(field, view_file, runtime
         assert same(values_of(data), values)
         assert len(list(runtime.glob("*/*.session"))) == len(list(runtime.glob("*/*.sock"))) == 1
         assert not any(left.exists() for left in (session, socket, lock))
-        # Of a server that lives, and of one that is being started, nothing is removed.
+        # Nothing of a server that lives, or of one that is being started, is removed.
         other, _ = write_field(store.with_name("other.zarr"), 3)
         starting = session.with_name("open-0.lock")
         with open(starting, "w") as held:
@@ -245,7 +245,7 @@ def steps_of(data):
 @pytest.mark.parametrize("refreshes", [1, 3])
 @pytest.mark.parametrize("changes", [True, False])
 def test_after_a_refresh_the_versions_pass_to_the_next_server(continued, refreshes, changes):
-    """Of the newest reading, which a reader that connected since has read."""
+    """Versions of the newest reading, which a reader that connected since has read."""
     for turn in range(refreshes):
         append(continued.store, 8 + 4 * turn, 4)
         assert json.loads(continued.refresh())["changed"]

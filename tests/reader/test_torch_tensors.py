@@ -14,7 +14,7 @@ from batchfs import _batch
 
 
 class Offer:
-    """What numpy takes a capsule from."""
+    """An object that numpy takes a capsule from."""
 
     def __init__(self, capsule):
         self.capsule = capsule

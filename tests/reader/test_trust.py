@@ -158,7 +158,7 @@ def test_nobody_changes_a_batch_that_is_mapped_from_the_mount(fields, tmp_path):
         subprocess.run([PROGRAM, "umount", "--lazy", str(directory)], check=True)
 
 
-# Holds every batch that it gets, of several readers in turn, says how many, and waits.
+# Holds every batch that it gets, of several readers in turn, prints their number, and waits.
 GREEDY = """
 import sys, batchfs
 readers = [iter(batchfs.open(sys.argv[1], "two", mode="shm", prefetch=0)) for _ in range(int(sys.argv[2]))]
@@ -278,7 +278,7 @@ def test_tensors_need_no_file_format_to_be_handed_over(fields, serve_fields, tmp
     got = np.concatenate([batch["t"].numpy() for batch in batchfs.open(server.socket, "two")])
     assert got.dtype == ml_dtypes.bfloat16
     assert same(got.squeeze(), fields[1].t.values.astype(ml_dtypes.bfloat16))
-    # A mount shows files, and says what it would take.
+    # A mount shows files, and reports the size it would need.
     (tmp_path / "mnt").mkdir()
     refused = subprocess.run([PROGRAM, "mount", str(fields[0]), str(tmp_path / "mnt"), "--view", str(tmp_path / "two.json")],
                              capture_output=True, text=True, timeout=20)

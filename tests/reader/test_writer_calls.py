@@ -49,7 +49,7 @@ class Library:
     def call(self, name, *arguments):
         error = ctypes.create_string_buffer(b"x" * (ERROR_SIZE + 8), ERROR_SIZE + 16)
         code = getattr(self.c, "batchfs_writer_" + name)(*arguments, error)
-        assert error.raw[ERROR_SIZE:] == b"x" * 8 + b"\0" * 8  # nothing behind the buffer is written
+        assert error.raw[ERROR_SIZE:] == b"x" * 8 + b"\0" * 8  # nothing is written after the buffer
         if code != 0:
             assert error.value
             raise Failed(code, error.value.decode())

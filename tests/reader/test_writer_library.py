@@ -49,7 +49,7 @@ class Case:
         made = [(batch.index.copy(), self.predict(batch)) for batch in data]
         data.set_epoch(0)
         numbers, first = np.unique(np.concatenate([index for index, _ in made]), return_index=True)
-        assert np.array_equal(numbers, np.arange(len(numbers)))  # what the program takes for granted
+        assert np.array_equal(numbers, np.arange(len(numbers)))  # an assumption of the program
         self.values = np.concatenate([values for _, values in made])[first]
         (folder / "values").write_bytes(self.values.tobytes())
 
@@ -77,7 +77,7 @@ class Case:
         return out
 
     def written(self):
-        """What the program writes."""
+        """The output of the C program."""
         return open_(self.by_c()).load()
 
 

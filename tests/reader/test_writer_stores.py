@@ -1,4 +1,5 @@
-"""libbatchfs_writer with other stores and views: labels of every kind, samples that are no grid, groups, channels made on the fly."""
+"""libbatchfs_writer with other stores and views: labels of every kind, samples that do not form a grid,
+groups, channels made on the fly."""
 
 import json
 import warnings

@@ -1,6 +1,6 @@
 #pragma once
-// What a process can try on a descriptor that it was sent: to change what others read through it,
-// or to end them.
+// Attacks of a process on a descriptor that it was sent: changing the bytes that others read
+// through it, and killing them.
 
 #include <cstring>
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace batchfs {
 
-/// A file of 64 KiB that differs from what is attacked, to copy from.
+/// A file of 64 KiB with other contents than the attacked one, to copy from.
 inline int other_contents() {
   const int fd = ::memfd_create("other", MFD_CLOEXEC);
   const std::vector<char> bytes(64 << 10, 'x');
@@ -28,7 +28,7 @@ inline int other_contents() {
   return fd;
 }
 
-/// Tries to map it for others to see, and to make what is mapped writable. True when bytes could be
+/// Tries to map the file shared, and to make the mapping writable. Returns true if bytes could be
 /// written.
 inline bool can_write_mapping(int fd) {
   void* data = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -52,8 +52,8 @@ inline bool can_splice_into(int fd) {
   return done;
 }
 
-/// The names of the ways in which contents or size can be changed through this descriptor; empty
-/// when there is none.
+/// The names of the ways to change contents or size through this descriptor; empty if there is
+/// none.
 inline std::string attacks_that_work(int fd) {
   std::string worked;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
@@ -63,7 +63,7 @@ inline std::string attacks_that_work(int fd) {
   const auto attempt = [&](const char* name, bool done) {
     if (done) worked += std::string(worked.empty() ? "" : ", ") + name;
   };
-  ::fchmod(fd, 0666);  // which only helps with what follows
+  ::fchmod(fd, 0666);  // may enable the calls below
   [[maybe_unused]] const int refused = ::fchown(fd, 65534, 65534);
   const off_t size = before.st_size;
   attempt("ftruncate", ::ftruncate(fd, 1) == 0 || ::ftruncate(fd, size + (4 << 20)) == 0);
@@ -98,8 +98,8 @@ inline std::string attacks_that_work(int fd) {
   return worked;
 }
 
-/// Runs `body` in a process of its own, as a user without any capability and, where this process
-/// may, in a user namespace: as in a container. Returns what `body` returned, at most 4 KiB of it.
+/// Runs `body` in a process of its own, as a user without any capability and, if permitted, in a
+/// user namespace, as in a container. Returns the result of `body`, at most 4 KiB of it.
 inline std::string in_container(const std::function<std::string()>& body) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return "pipe";

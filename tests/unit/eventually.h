@@ -1,5 +1,5 @@
 #pragma once
-// Waiting for what another thread or process does.
+// Waits for another thread or process.
 
 #include <chrono>
 #include <thread>

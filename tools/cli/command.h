@@ -1,9 +1,9 @@
 #pragma once
 // The commands of `batchfs`: one file each, listed in one table.
 //
-// A command is set up by adding its options to a CLI::App; what it returns is called when the user
-// chose it. It writes its result to an Output and throws Error when it fails; main prints that as
-// the one line `batchfs: NAME failed: WHY (WHERE)`.
+// A command is set up by adding its options to a CLI::App; the returned action is called when the
+// user chose the command. It writes its result to an Output and throws Error when it fails; main
+// prints that as the one line `batchfs: NAME failed: WHY (WHERE)`.
 
 #include <functional>
 #include <string>
@@ -20,7 +20,7 @@ struct Command {
   const char* name;
   const char* group;    // the heading it is listed under; empty: it is not listed
   const char* summary;  // one line, as `batchfs --help` shows it
-  const char* example;  // at the end of its own help
+  const char* example;  // at the end of its --help
   CommandAction (*setup)(CLI::App& app);
 };
 

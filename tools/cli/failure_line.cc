@@ -41,7 +41,7 @@ std::string failure_line(const std::string& what, const std::string& code,
   const char* form = std::getenv("BATCHFS_ERRORS");
   if (form == nullptr || form != std::string_view("json"))
     return "batchfs: " + shown_line(what) + " failed: " + shown_line(message) + "\n";
-  // Escaped all the same: a program shows it to a person.
+  // Escaped here, too: a program shows it to a person.
   const Json line = {
       {"command", shown_line(what)}, {"code", code}, {"message", shown_line(message)}};
   return line.dump() + "\n";

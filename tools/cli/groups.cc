@@ -19,7 +19,7 @@ namespace batchfs {
 
 namespace {
 
-/// Of a view of a group that holds other groups only.
+/// Error for a view of a group that contains only other groups.
 Error no_arrays(const Hierarchy& hierarchy, const std::string& group) {
   constexpr std::size_t kMost = 8;
   std::vector<std::string> others;
@@ -37,7 +37,7 @@ Error no_arrays(const Hierarchy& hierarchy, const std::string& group) {
                                        : "; " + naming_advice(hierarchy)));
 }
 
-/// Every text of a view, and every key: what may name an array.
+/// Collects every text and every key of a view: each may name an array.
 void collect_texts(const Json& json, std::set<std::string>& texts) {
   if (json.is_string()) texts.insert(json.get<std::string>());
   if (!json.is_structured()) return;
@@ -60,7 +60,7 @@ std::optional<std::string> path_of_other(const Hierarchy& hierarchy, const std::
   return path;
 }
 
-/// Of the arrays of a group those that are named, and the coordinates of their dimensions.
+/// The named arrays of a group, and the coordinates of their dimensions.
 std::set<std::string> with_coordinates(const Hierarchy& hierarchy, const std::string& group,
                                        const std::set<std::string>& named) {
   std::set<std::string> arrays;
@@ -77,12 +77,12 @@ std::set<std::string> with_coordinates(const Hierarchy& hierarchy, const std::st
   return arrays;
 }
 
-/// Does the view say which variables it has?
+/// Does the view list its variables?
 bool names_variables(const Json& view) {
   return view.is_object() && (view.contains("variables") || view.contains("tensors"));
 }
 
-/// Of a view of an image that names none of its levels.
+/// Error for a view of an image that names none of its levels.
 Error no_level(const OmeImage& image) {
   return Error(ErrorCode::invalid_argument,
                fmt::format("an OME-Zarr image of {} levels: choose one with \"level\": 0, or name "
@@ -90,7 +90,7 @@ Error no_level(const OmeImage& image) {
                            image.levels.size()));
 }
 
-/// Two coordinates, by their paths.
+/// Compares two coordinates, given by their paths.
 bool have_equal_values(const OpenedStore& opened, const std::string& a, const std::string& b) {
   const auto values = [&](const std::string& path) {
     const std::string name = path.substr(path.rfind('/') + 1);
@@ -115,7 +115,7 @@ std::string find_group(const Hierarchy& hierarchy, const std::string& typed,
                        const std::string& where) {
   const std::string path = without_slashes(typed);
   if (hierarchy.groups.contains(path)) return path;
-  if (path.empty()) return path;  // an array is all that there is
+  if (path.empty()) return path;  // the store is a single array
   std::string why = fmt::format("there is no group '{}'", typed);
   if (hierarchy.arrays.contains(path)) {
     const std::string group = parent_group(path);
@@ -155,7 +155,7 @@ GroupDatasets::Chosen GroupDatasets::choose(const std::string& json, const std::
 
 GroupDatasets::Chosen GroupDatasets::choose(const Json& view, const std::string& where) {
   std::string own = opened_.group;
-  // What is no string is refused where the view is parsed.
+  // The view's parser rejects a "group" that is not a string.
   if (view.is_object())
     if (const auto group = view.find("group"); group != view.end() && group->is_string()) {
       find({without_slashes(group->get<std::string>())});
@@ -221,7 +221,7 @@ std::shared_ptr<const Dataset> GroupDatasets::with_others(const std::string& gro
   const Hierarchy& hierarchy = *opened_.hierarchy;
   const std::set<std::string> own = with_coordinates(hierarchy, group, named);
   Arrays more = others;
-  // Their coordinates, which must be the same wherever a dimension has one.
+  // Their coordinates, which must be equal wherever a dimension has one.
   Arrays coordinates;
   for (const std::string& name : own) coordinates.emplace(name, join_path(group, name));
   for (const auto& [name, path] : others)

@@ -1,5 +1,5 @@
 #pragma once
-// Groups of a store, and the datasets that they are.
+// The groups of a store as datasets.
 
 #include <cstdint>
 #include <map>
@@ -21,7 +21,7 @@ namespace batchfs {
 /// A path without slashes at its ends.
 std::string without_slashes(std::string path);
 
-/// The path of a group as it was typed: "/model/hist/" is "model/hist", "/" the root. Throws
+/// The path of a group from user input: "/model/hist/" is "model/hist", "/" the root. Throws
 /// not_found with the nearest group, `where` as the place.
 std::string find_group(const Hierarchy& hierarchy, const std::string& typed,
                        const std::string& where);
@@ -32,38 +32,39 @@ bool is_in_group(const std::string& path, const std::string& group);
 /// The datasets of a store, each made once: views of one group share its chunks.
 class GroupDatasets {
  public:
-  /// The store outlives it. Where its hierarchy is not complete, it becomes another one as views
-  /// name more arrays.
+  /// The store outlives it. An incomplete hierarchy is replaced as views name more arrays.
   explicit GroupDatasets(OpenedStore& opened) : opened_(opened) {}
 
-  /// Of --group, or the root; of an image of several levels, that of --level or the first.
+  /// The dataset of --group, or of the root; for an image of several levels, that of --level or of
+  /// the first level.
   std::shared_ptr<const Dataset> chosen();
-  /// Of the group that a view names by its key "group", else the chosen one, with the arrays of
-  /// other groups that it names, "model/hist:tas". Where arrays of the group do not fit together,
-  /// it has those that the view names alone. `json` is the view's text. Throws not_found,
-  /// invalid_argument, and what a Dataset throws.
+  /// The dataset of the group in a view's key "group", else of the chosen one, with the arrays of
+  /// other groups that the view names, "model/hist:tas". If arrays of the group do not fit
+  /// together, it has only those that the view names. `json` is the view's text. Throws not_found,
+  /// invalid_argument, and the errors of Dataset.
   std::shared_ptr<const Dataset> of_view(const std::string& json, const std::string& where) {
     return choose(json, where).dataset;
   }
-  /// The same, and the level of an OME-Zarr image that the view's "level" or --level chose: the
-  /// dataset then has its array as the variable "image", and no other that the view does not name.
+  /// Like of_view(), with the level of an OME-Zarr image that the view's "level" or --level chose:
+  /// the dataset then has its array as the variable "image", and otherwise only arrays that the
+  /// view names.
   struct Chosen {
     std::shared_ptr<const Dataset> dataset;
     std::optional<std::int64_t> level;
   };
   Chosen choose(const std::string& json, const std::string& where);
 
-  /// Those of a store of --store NAME=URL; of an empty name this. Throws not_found with `path`, the
-  /// place in the view that names it.
+  /// The datasets of a store of --store NAME=URL; this object for an empty name. Throws not_found
+  /// with `path`, the place in the view that names it.
   GroupDatasets& of_store(const std::string& name, const std::string& path);
 
  private:
   Chosen choose(const Json& view, const std::string& where);
-  /// Of a view with "sources": those that it names, joined.
+  /// The sources of a view with "sources", joined.
   std::shared_ptr<const Dataset> joined(const Json& view);
   std::shared_ptr<const Dataset> of_source(const SourceSpec& source, const Json& view,
                                            const std::string& where);
-  /// Paths by name.
+  /// Array paths by name.
   using Arrays = std::map<std::string, std::string>;
 
   /// Looks for nodes that a view names.
@@ -79,7 +80,7 @@ class GroupDatasets {
 
   OpenedStore& opened_;
   std::map<std::string, std::shared_ptr<const Dataset>> datasets_;
-  std::map<std::string, std::unique_ptr<GroupDatasets>> others_;  // of stores, by name
+  std::map<std::string, std::unique_ptr<GroupDatasets>> others_;  // of other stores, by name
   StackedArrays stacked_;
 };
 

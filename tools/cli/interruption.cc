@@ -18,7 +18,7 @@ Interruption::Interruption() {
       sigwait(&signals, &signal);
       if (!state->guarded || state->requested.exchange(true)) ::_exit(128 + signal);
     }
-  }).detach();  // lives as long as the process
+  }).detach();  // runs as long as the process
 }
 
 }  // namespace batchfs

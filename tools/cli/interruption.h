@@ -1,5 +1,5 @@
 #pragma once
-// SIGINT, SIGTERM and SIGHUP for commands that report what they have when they are interrupted.
+// SIGINT, SIGTERM and SIGHUP for commands that report their partial result when interrupted.
 
 #include <atomic>
 #include <memory>
@@ -13,7 +13,7 @@ class Interruption {
   /// Precondition: no other thread was started, so that none takes the signals.
   Interruption();
 
-  /// From here on the caller asks for requested() several times a second.
+  /// From now on the caller checks requested() several times a second.
   void guard() { state_->guarded = true; }
   bool requested() const { return state_->requested; }
 

@@ -1,4 +1,4 @@
-// The sources of a view, each as a dataset, and all of them joined.
+// Opens each source of a view as a dataset and joins them.
 
 #include <set>
 #include <utility>
@@ -15,7 +15,7 @@ namespace batchfs {
 
 namespace {
 
-/// Every text of a view, and every key: what may name an array.
+/// Collects every text and every key of a view: each may name an array.
 void collect(const Json& json, std::set<std::string>& texts) {
   if (json.is_string()) texts.insert(json.get<std::string>());
   if (!json.is_structured()) return;
@@ -102,7 +102,7 @@ std::shared_ptr<const Dataset> GroupDatasets::joined(const Json& view) {
         named.push_back(text);
       }
     }
-    // What a view of this source alone would be.
+    // The view of this source alone.
     Json own = {{"variables", named}};
     for (const char* key : {"window", "select"})
       if (const auto found = rest.find(key); found != rest.end()) own[key] = *found;

@@ -12,7 +12,7 @@ namespace batchfs {
 double number_field(const Json& json, const char* key);
 /// 0 for negative numbers and those beyond 10^19.
 std::uint64_t count_field(const Json& json, const char* key);
-/// 0 for what a double does not hold exactly.
+/// 0 for numbers that a double does not hold exactly.
 std::int64_t integer_field(const Json& json, const char* key);
 std::string text_field(const Json& json, const char* key);
 /// Valid as long as `json`.

@@ -19,14 +19,13 @@ inline constexpr char kLevelVariable[] = "image";
 /// of the wrong type.
 std::optional<LevelChoice> level_of_view(const Json& view, const OpenedStore& opened);
 
-/// The array of the level of the image at the path `group`. Throws as OmeMetadata::image() and
-/// choose_level(), and not_found where the array is missing.
+/// The array of the level of the image at the path `group`. Throws the errors of
+/// OmeMetadata::image() and choose_level(), and not_found if the array is missing.
 std::string level_array(const Hierarchy& hierarchy, const std::string& group,
                         const LevelChoice& choice);
 
 /// Paths by name: "image", the level of the image `group`; and for each text "labels/cells:image"
-/// the level of that image. Throws invalid_argument where the group has an array "image" that is
-/// another one.
+/// the level of that image. Throws invalid_argument if the group has another array "image".
 std::map<std::string, std::string> level_arrays(const Hierarchy& hierarchy,
                                                 const std::string& group,
                                                 const std::set<std::string>& texts,

@@ -1,5 +1,5 @@
 #pragma once
-// The OME-Zarr metadata of a store, for people and programs.
+// Formats the OME-Zarr metadata of a store for people and programs.
 
 #include <string>
 
@@ -8,18 +8,18 @@
 
 namespace batchfs {
 
-/// Of an image: kind, number of levels, distance of pixels, notes and a table of the levels; empty
-/// where the group is none.
+/// Describes an image: kind, number of levels, pixel size, notes and a table of the levels; empty
+/// if the group is not an image.
 std::string image_text(const Hierarchy& hierarchy, const std::string& group);
 
-/// Plates, wells and series in and below a group, with the first of their members; and how many
-/// images there are.
+/// Plates, wells and series in and below a group, with the first of their members, and the number
+/// of images.
 std::string collections_text(const Hierarchy& hierarchy, const std::string& group);
 
-/// Lines "GROUP: WHY" of the metadata that cannot be used.
+/// Lines "GROUP: WHY" for metadata that cannot be used.
 std::string ome_problems_text(const Hierarchy& hierarchy, const std::string& group);
 
-/// What is in and below a group; null where there is nothing.
+/// The OME-Zarr metadata in and below a group; null if there is none.
 Json ome_json(const Hierarchy& hierarchy, const std::string& group);
 
 }  // namespace batchfs

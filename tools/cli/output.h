@@ -8,8 +8,8 @@
 
 namespace batchfs {
 
-/// Thrown when nobody reads the output any more (`batchfs cat ... | head`): the command ends
-/// quietly.
+/// Thrown when the output has no reader any more (`batchfs cat ...
+/// head`): the command ends quietly.
 struct ReaderWentAway {};
 
 /// Buffers, and throws Error{io} when a write fails. Nothing is lost silently: finish() must be
@@ -20,7 +20,8 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  /// Throws UsageError when it is a terminal, which wants text: `instead` says what to type.
+  /// Throws UsageError if the output is a terminal, which wants text. `instead`: advice on what to
+  /// type.
   void expect_binary(const std::string& instead) const;
 
   int fd() const { return fd_; }

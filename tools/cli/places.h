@@ -1,5 +1,5 @@
 #pragma once
-// The places of opened stores, which nothing is written into.
+// The places of opened stores, which batchfs never writes to.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace batchfs {
 
-/// Of all stores, for check_apart() and check_outside().
+/// The places of all stores, for check_apart() and check_outside().
 inline std::vector<std::string> places_of(const OpenedStore& opened) {
   std::vector<std::string> places;
   for (const auto& store : opened.stores()) places.push_back(store->url());

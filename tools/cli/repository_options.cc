@@ -14,7 +14,7 @@ class Pieces {
  public:
   explicit Pieces(std::string_view rest) : rest_(rest) {}
 
-  /// A number of exactly so many digits.
+  /// A number with exactly `count` digits.
   std::optional<int> digits(std::size_t count) {
     if (rest_.size() < count) return std::nullopt;
     int value = 0;

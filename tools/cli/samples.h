@@ -13,10 +13,10 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
                                          const OpenedStore& opened, const StoreOptions& options,
                                          Engine& engine, Log& log);
 
-/// The same with an engine of its own, for commands that read nothing else.
+/// The same with its own engine, for commands that read nothing else.
 std::shared_ptr<const View> find_samples(const OpenedView& opened, const StoreOptions& options);
 
-/// The same for estimates: reads no values. Null where only a scan would tell.
+/// The same for estimates: reads no values. Null if only a scan could find the samples.
 std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view,
                                           const OpenedStore& opened, const StoreOptions& options);
 

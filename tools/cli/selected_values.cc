@@ -88,7 +88,7 @@ SelectedValues::SelectedValues(const Variable& variable, Decode decode,
   }
   Dims bytes = counts_;
   bytes.push_back(type_.itemsize);
-  element_count(bytes);  // refuses what cannot be counted
+  element_count(bytes);  // refuses sizes that overflow
 }
 
 Dims SelectedValues::shape() const {
@@ -103,7 +103,7 @@ void SelectedValues::for_each_piece(
     Engine& engine, std::uint64_t piece_bytes,
     const std::function<void(std::span<const std::byte>)>& use) const {
   if (element_count(counts_) == 0) return;
-  // Each chunk of a piece costs memory of its own: where chunks are tiny, pieces are smaller.
+  // Each chunk of a piece costs memory: pieces with tiny chunks are smaller.
   constexpr std::uint64_t kMaxChunks = 1 << 16;
   const std::uint64_t chunk_bytes = whole_ ? piece_bytes : variable_.array->chunk_bytes();
   if (chunk_bytes < piece_bytes / kMaxChunks)

@@ -1,5 +1,5 @@
 #pragma once
-// How long a daemon has given its supervisor no sign of life.
+// Measures how long a daemon has given its supervisor no sign of life.
 //
 // Only time in which the supervisor itself ran counts. A machine that was suspended, a container
 // that was frozen, and a supervisor that was stopped or that gets no processor time all look to the
@@ -15,8 +15,8 @@ class Silence {
   using Time = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
 
-  /// `longest_step`: the supervisor looks at least this often while it runs; what passes beyond
-  /// that does not count.
+  /// `longest_step`: the supervisor checks at least this often while it runs; time beyond that does
+  /// not count.
   explicit Silence(Duration longest_step) : longest_step_(longest_step) {}
 
   /// A sign of life: the silence is over.

@@ -1,5 +1,5 @@
 #pragma once
-// The options of every command that opens a store, and the opening.
+// The options of every command that opens a store, and opening it.
 
 #include <cstdint>
 #include <cstdio>
@@ -26,15 +26,15 @@ struct StoreOptions {
   std::string level;                // of an OME-Zarr image, as typed; empty: not chosen
   struct Named {
     std::string name, url;
-    std::string pinned = {};  // the snapshot of an Icechunk repository that is to be read
+    std::string pinned = {};  // snapshot of an Icechunk repository to read
   };
   std::vector<Named> others;  // of --store: further stores that views may name
-  /// Of --store NAME=URL with braces in the URL, which stands for several concatenated stores:
-  /// their names among `others`. The series of STORE has an empty name.
+  /// For each --store NAME=URL with braces in the URL, which stands for several concatenated
+  /// stores, their names among `others`. The series of STORE has an empty name.
   std::map<std::string, std::vector<std::string>> series;
-  /// Of --store-option: a store or a series, and "endpoint=URL" or "anon".
+  /// Pairs of --store-option: a store or a series, and "endpoint=URL" or "anon".
   std::vector<std::pair<std::string, std::string>> settings;
-  std::uint64_t memory = 0;  // bytes; 0: half of what the machine or the container has
+  std::uint64_t memory = 0;  // bytes; 0: half of the memory of the machine or the container
   int threads = 0;           // 0: one per core
   StoreConfig config;
 };
@@ -43,14 +43,14 @@ struct StoreOptions {
 void add_store_options(CLI::App& app, StoreOptions& options);
 /// `--store NAME=URL`, for commands that take a view.
 void add_other_stores(CLI::App& app, StoreOptions& options);
-/// The options alone: what `mount -o name=value` may name too.
+/// The options alone: the names that `mount -o name=value` accepts, too.
 void add_engine_options(CLI::App& app, StoreOptions& options);
 
 /// Adds `--NAME SIZE` ("256M"); anything else, and less than `least` bytes, is wrong usage.
 CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64_t& bytes,
                              const std::string& help, std::uint64_t least = 1);
 
-/// Bytes for an engine: --memory, or its default, less what the process keeps of freed buffers
+/// Bytes for an engine: --memory, or its default, less the freed buffers that the process keeps
 /// beyond kMinPooled.
 std::uint64_t engine_memory(const StoreOptions& options);
 
@@ -60,25 +60,26 @@ struct OpenedStore {
   std::string group;                 // of --group: a path of the hierarchy
   std::optional<LevelChoice> level;  // of --level
   std::uint64_t budget = 0;          // engine_memory()
-  std::uint64_t memory = 0;          // bytes that its metadata may take
-  /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond
-  /// kFreeMetadata; and what the store itself may take.
+  std::uint64_t memory = 0;          // limit for its metadata, in bytes
+  /// Bytes of the memory budget that stay taken while it is open: metadata beyond kFreeMetadata,
+  /// and the store's own limit.
   std::uint64_t held_memory() const;
-  /// Those of --store, by name.
+  /// The stores of --store, by name.
   std::map<std::string, std::shared_ptr<OpenedStore>> others;
-  std::map<std::string, std::vector<std::string>> series;  // as StoreOptions has them
+  std::map<std::string, std::vector<std::string>> series;  // as in StoreOptions
   /// Every store, this one first.
   std::vector<std::shared_ptr<Store>> stores() const;
-  /// Of this store's metadata and that of the others: another one when any has changed.
+  /// Identifies this store's metadata and that of the others: changes when any of them has changed.
   std::string snapshot_id() const;
 };
 OpenedStore open_zarr(const StoreOptions& options);
 
-/// Reads an open file from its position to the end. Throws as read_text_file; `where` names it in errors.
+/// Reads an open file from its position to the end. Throws the errors of read_text_file; `where`
+/// names it in errors.
 std::string read_text(std::FILE* file, const std::string& where);
 
-/// A text file that the user named. Throws not_found, access_denied, io; invalid_argument past 16
-/// MiB. `what`, as "the view file", names it in errors.
+/// Reads a text file that the user named. Throws not_found, access_denied, io; invalid_argument
+/// past 16 MiB. `what`, such as "the view file", names it in errors.
 std::string read_text_file(const std::string& path, const std::string& what = "");
 
 }  // namespace batchfs

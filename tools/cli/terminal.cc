@@ -79,7 +79,7 @@ void Terminal::write(const std::string& text) {
   std::size_t done = 0;
   while (done < text.size()) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
-    if (n < 0 && errno != EINTR) return;  // the terminal is gone: wait() will say so
+    if (n < 0 && errno != EINTR) return;  // the terminal is gone: wait() will report it
     if (n > 0) done += static_cast<std::size_t>(n);
   }
 }

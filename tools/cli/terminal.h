@@ -1,6 +1,5 @@
 #pragma once
-// A terminal that a program has for itself: keys one by one, a screen that is drawn anew. Plain
-// ANSI (ECMA-48).
+// Exclusive use of a terminal: unbuffered keys, a screen that is redrawn. Plain ANSI (ECMA-48).
 
 #include <chrono>
 #include <optional>
@@ -13,9 +12,9 @@ namespace batchfs {
 
 class Terminal {
  public:
-  /// Standard input and output, which must be one. Throws UsageError when they are not.
+  /// Uses standard input and output, which must be a terminal. Throws UsageError otherwise.
   Terminal();
-  /// As it was before.
+  /// Restores the terminal's settings.
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -31,8 +30,8 @@ class Terminal {
     Event event = Event::none;
     char key = 0;
   };
-  /// What comes first: a key, a change of size, the end (a signal that ends programs, or a terminal
-  /// that is gone), something to read on `other` (none), or the end of `longest` (none).
+  /// Waits for the first of: a key, a change of size, the end (a signal that ends programs, or a
+  /// terminal that is gone), input on `other` (none), or the end of `longest` (none).
   Input wait(std::chrono::milliseconds longest, int other = -1);
 
  private:

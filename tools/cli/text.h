@@ -29,7 +29,7 @@ std::string shape_text(const Dims& shape);
 /// 0.25 -> "25 %".
 std::string percent_text(double share);
 
-/// As format_size(), of an estimate.
+/// format_size() of an estimate.
 std::string estimated_size(double bytes);
 
 /// JSON of a list of lengths.

@@ -1,5 +1,5 @@
 #pragma once
-// How text for people is laid out: the width of the terminal, colours, lines that wrap.
+// Layout of text for people: the width of the terminal, colours, line wrapping.
 
 #include <cstddef>
 #include <string>
@@ -10,7 +10,7 @@ namespace batchfs {
 /// How an output shows text.
 struct TextLayout {
   std::size_t columns = 80;
-  /// Sentences of any length wrap, too: on terminals, so that `grep` finds whole messages.
+  /// Wraps sentences of any length, too. Only on terminals, so that `grep` finds whole messages.
   bool wraps = false;
   bool colour = false;
 
@@ -23,8 +23,8 @@ struct TextLayout {
   std::string styled(const char* code, const std::string& text) const;
 };
 
-/// Of a descriptor. The width is that of COLUMNS, else of the terminal, else 80. Colours are for
-/// terminals, unless NO_COLOR is set (https://no-color.org) or TERM is "dumb".
+/// The layout for a descriptor. The width is that of COLUMNS, else of the terminal, else 80.
+/// Colours are for terminals, unless NO_COLOR is set (https://no-color.org) or TERM is "dumb".
 TextLayout text_layout(int fd);
 
 /// Columns that a UTF-8 text takes, one for each character; escape sequences of colours take none.
@@ -39,8 +39,8 @@ std::string shortened(const std::string& text, std::size_t columns);
 std::string wrapped(const std::string& text, std::size_t columns);
 
 /// Lines of `pieces`, ", " between them, after `indent` spaces; continued lines two further in. A
-/// line breaks between pieces, and inside of one only where it is longer than a line. Ends with a
-/// line break.
+/// line breaks between pieces, and inside of one only if it is longer than a line. Ends with a
+/// newline.
 std::string filled(const std::vector<std::string>& pieces, std::size_t indent, std::size_t columns);
 
 }  // namespace batchfs

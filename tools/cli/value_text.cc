@@ -91,7 +91,7 @@ void append_padded(std::string& out, std::int64_t value, std::size_t digits) {
   out += text;
 }
 
-/// Dates farther away than this are given as counts: nobody means them.
+/// Dates farther away than this are shown as counts: they are not meant as dates.
 constexpr std::int64_t kMaxYears = 1'000'000'000;
 
 bool is_near(__int128 count, std::int64_t per_year) {

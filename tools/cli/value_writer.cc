@@ -66,7 +66,7 @@ class JsonWriter : public ValueWriter {
  private:
   /// An element, the brackets that open before it and close after it, and the comma.
   void append(std::string& text, const std::byte* element) {
-    std::size_t fresh = shape_.size();  // dimensions from here on are at their start
+    std::size_t fresh = shape_.size();  // dimensions from this one on are at their start
     while (fresh > 0 && at_[fresh - 1] == 0) --fresh;
     if (!first_) text += ", ";
     first_ = false;

@@ -10,8 +10,7 @@
 
 namespace batchfs {
 
-/// Takes the elements of one array in C order, in pieces; the first call writes what comes before
-/// them.
+/// Takes the elements of one array in C order, in pieces; the first call writes the head.
 class ValueWriter {
  public:
   virtual ~ValueWriter() = default;
@@ -22,7 +21,7 @@ class ValueWriter {
 
 std::unique_ptr<ValueWriter> npy_writer(Output& output, const DataType& type, const Dims& shape);
 
-/// A nested list, elements as value_text.h says; a lone value for a scalar.
+/// A nested list with elements in the form of value_text.h; a lone value for a scalar.
 std::unique_ptr<ValueWriter> json_writer(Output& output, const DataType& type, const Dims& shape);
 
 /// Nested brackets with aligned columns, as numpy prints. `shape` is the shape written; in

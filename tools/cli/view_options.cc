@@ -21,7 +21,7 @@ auto reader_of(std::filesystem::path folder, const CheckFile& check_file) {
   };
 }
 
-/// Where the files lie that a view of `folder` names.
+/// Resolves the names of files in a view of `folder`.
 FilePath places_in(std::filesystem::path folder, const CheckFile& check_file) {
   return [folder = std::move(folder), check_file](const std::string& name) {
     const std::filesystem::path named = folder / name;
@@ -103,7 +103,7 @@ std::shared_ptr<const View> parse(const ViewSource& source, ViewOptions options)
                      options);
 }
 
-/// Throws where the view number `i` of a mixture has a split and the mixture names no part of it.
+/// Throws if view number `i` of a mixture has a split and the mixture names no part of it.
 void check_part(const ViewSource& source, std::size_t i) {
   const MixComponent& component = source.mix->components[i];
   const ViewText& text = source.mixed[i].text;

@@ -27,8 +27,8 @@ using CheckFile = std::function<void(const std::string& path)>;
 void add_part_option(CLI::App& app, std::optional<std::string>& part);
 
 /// Reads and resolves a view, see read_view_text(): one view, or those of the parts of its split.
-/// Their name, when the file gives none, is that of the file. `check_file` is asked of each file
-/// that the view names.
+/// If the file has no name for it, the view gets the name of the file. Calls `check_file` for each
+/// file that the view names.
 std::vector<std::shared_ptr<const View>> load_parts(GroupDatasets& datasets,
                                                     const std::string& file,
                                                     const CheckFile& check_file = {},
@@ -54,11 +54,11 @@ struct DecodedViews {
   };
   std::vector<Named> views;
 };
-/// `part`: of the split of a view that is no mixture.
+/// `part`: of the split of a view that is not a mixture.
 DecodedViews open_decoded(const StoreOptions& store, const std::string& file,
                           const std::optional<std::string>& part = {});
 
-/// The same of the one view that `options` asks for.
+/// The same for the one view in `options`.
 OpenedView open_view(const StoreOptions& store, const std::string& file,
                      const ViewOptions& options = {},
                      const std::optional<StandardInput>& input = {});

@@ -157,8 +157,8 @@ std::vector<Positions> choose(const Dataset& dataset, const NamedDims& dims,
   return positions;
 }
 
-/// For people: no more than three positions at each end of a long dimension. Says which were
-/// shortened.
+/// For people: at most three positions at each end of a long dimension. Returns which dimensions
+/// were shortened.
 Dims shorten(std::vector<Positions>& positions) {
   constexpr std::int64_t kAll = 1000, kEdge = 3;
   __int128 elements = 1;
@@ -177,8 +177,8 @@ Dims shorten(std::vector<Positions>& positions) {
   return elided;
 }
 
-/// "t2m (time: 132, latitude: 73) float32": what people see above the values. Then what `note` says
-/// of them.
+/// "t2m (time: 132, latitude: 73) float32": the heading of the values for people, followed by
+/// `note`.
 std::string heading(const std::string& path, const NamedDims& dims,
                     const std::vector<Positions>& positions, const DataType& type,
                     const std::string& note) {

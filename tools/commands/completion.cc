@@ -1,5 +1,5 @@
-// batchfs completion: what a shell needs to complete command lines of batchfs, made from the tables
-// that the command line itself is read with. Packages install it; nobody types it.
+// batchfs completion: generates shell completions from the tables that the command line itself is
+// parsed with. Packages install the output; users do not call it.
 
 #include <algorithm>
 #include <cctype>
@@ -17,8 +17,8 @@ namespace {
 struct Offered {
   std::vector<std::string> names;  // as typed: "-f", "--foreground"
   std::string help;                // one line
-  std::string value;               // what its value is called; empty for a flag
-  std::vector<std::string> words;  // the values there are, where they are few
+  std::string value;               // metavariable of its value; empty for a flag
+  std::vector<std::string> words;  // its possible values, if they are few
 
   bool takes_file() const { return value == "FILE" || value == "PATH" || value == "DIR"; }
 };
@@ -29,7 +29,7 @@ struct OfferedCommand {
   std::vector<std::string> positionals;
 };
 
-/// "raw|cf" are the words of an option, of "auto|off|N" two are.
+/// Splits alternatives: "raw|cf" are the words of an option, of "auto|off|N" two are.
 std::vector<std::string> words_of(const std::string& type) {
   std::vector<std::string> words;
   if (type.find('|') == std::string::npos) return words;
@@ -49,7 +49,7 @@ OfferedCommand offered(const CLI::App& app) {
     Offered entry{{}, option->get_description(), {}, {}};
     for (const std::string& name : option->get_snames()) entry.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) {
-      // "allow_other" is another way to write "allow-other"; one is offered.
+      // "allow_other" is a synonym of "allow-other"; only one is offered.
       if (name.find('_') == std::string::npos) entry.names.push_back("--" + name);
     }
     if (option->get_items_expected_max() > 0) {
@@ -75,7 +75,7 @@ std::vector<std::string> all_names(const OfferedCommand& command) {
   return names;
 }
 
-/// What follows -o: the long options without their dashes.
+/// Items for -o: the long options without their dashes.
 std::vector<std::string> list_items(const OfferedCommand& command) {
   std::vector<std::string> items;
   for (const Offered& option : command.options) {
@@ -86,9 +86,7 @@ std::vector<std::string> list_items(const OfferedCommand& command) {
   return items;
 }
 
-// ---- bash
-// ------------------------------------------------------------------------------------------- Where
-// nothing is offered, readline completes file names (-o default).
+// Bash: without a candidate, readline completes file names (-o default).
 
 std::string bash_words(const std::vector<std::string>& words) {
   return "mapfile -t COMPREPLY < <(compgen -W '" + join(words, " ") + "' -- \"$word\")";
@@ -125,10 +123,9 @@ std::string bash(const OfferedCommand& program, const std::vector<OfferedCommand
   return text + "  esac\n}\n\ncomplete -o default -F _batchfs batchfs\n";
 }
 
-// ---- zsh
-// --------------------------------------------------------------------------------------------
+// Zsh.
 
-/// In single quotes, where `_arguments` gives ':' and brackets a meaning.
+/// Escapes text for single quotes, where `_arguments` interprets ':' and brackets.
 std::string zsh_text(std::string text) {
   for (const char* special : {"\\", "[", "]", ":"})
     text = replaced(text, special, std::string("\\") + special);
@@ -171,8 +168,7 @@ std::string zsh(const std::vector<OfferedCommand>& commands) {
   return text + "  esac\n}\n\n_batchfs \"$@\"\n";
 }
 
-// ---- fish
-// -------------------------------------------------------------------------------------------
+// Fish.
 
 std::string fish_text(const std::string& text) {
   return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";

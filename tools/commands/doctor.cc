@@ -1,4 +1,4 @@
-// batchfs doctor: checks what this machine offers batchfs and says how to fix what is missing.
+// batchfs doctor: checks this machine's features for batchfs and prints how to add missing ones.
 
 #include <algorithm>
 

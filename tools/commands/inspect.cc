@@ -1,4 +1,4 @@
-// batchfs inspect: describes a store. Of values, only those of coordinates are read.
+// batchfs inspect: describes a store. Reads no values but those of coordinates.
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ struct InspectOptions {
   bool size = false;
 };
 
-/// What xarray makes of the stored values.
+/// The types and attributes that xarray decodes the stored values to.
 Json decoded_json(const InspectedArray& entry) {
   Json json = {{"dtype", entry.type().name()}};
   if (!entry.cf) return json;

@@ -23,9 +23,8 @@ struct LogOptions {
   std::string place, level;
 };
 
-/// Would this process take the signal for what it is? One that blocks or handles it does; any other
-/// would end. Source: proc(5), SigBlk and SigCgt of /proc/PID/status; the masks begin with
-/// signal 1.
+/// Would this process survive the signal? One that blocks or handles it does; any other would end.
+/// Source: proc(5), SigBlk and SigCgt of /proc/PID/status; the masks begin with signal 1.
 bool takes_signal(pid_t pid, int signal) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   bool is_batchfs = false, takes = false;

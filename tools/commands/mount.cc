@@ -39,7 +39,7 @@ std::string check_directory(const std::string& directory, bool takes_over) {
   const std::string place = "the mount point '" + directory + "'";
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::absolute(directory).parent_path(), error)) {
-    // Perhaps nobody answers there until this process does: it is not looked into.
+    // Does not look into it: perhaps nobody answers there until this process does.
     if (takes_over && mounted_type(mount_path(directory)) == "fuse.batchfs")
       return mount_path(directory);
     end_dead_mount(directory);
@@ -64,7 +64,7 @@ void check_device() {
                 "`batchfs serve` serves batches without a mount");
 }
 
-/// What .batchfs/config.json shows: nothing secret.
+/// The contents of .batchfs/config.json, without secrets.
 Json config_json(const MountOptions& options, const OpenedStore& opened, const Engine& engine) {
   Json config = Json::object();
   config["store"] = opened.store->url();
@@ -89,7 +89,7 @@ struct HandOff {
 
   handoff::HostDelivery host;
   const GpuDeliveries gpus;
-  /// Null where it cannot listen: programs then read files only.
+  /// Null if it cannot listen: programs then read files only.
   const std::unique_ptr<handoff::HandoffServer> server;
 
  private:
@@ -114,7 +114,7 @@ struct HandOff {
   }
 };
 
-/// What the files of every generation tell of the mount.
+/// Facts about the mount in the files of every generation.
 struct MountFacts {
   const MountOptions& options;
   Engine& engine;
@@ -124,7 +124,7 @@ struct MountFacts {
   std::function<FileSystem::Options::Counts()> counts = {};
 };
 
-/// The files of a generation. Throws for what cannot be served as files.
+/// Makes the files of a generation. Throws if it cannot be served as files.
 void make_files(Generation& generation, const MountFacts& mount) {
   Engine& engine = mount.engine;
   const HandOff& handoff = mount.handoff;
@@ -175,18 +175,18 @@ Engine::Options engine_options(const MountOptions& options, const Supervised& su
           .served = [&supervisor] { supervisor.served(); }};
 }
 
-/// How often the mount shows that it is alive: three times in the time that the supervisor waits.
+/// How often the mount shows that it is alive: three times within the supervisor's timeout.
 std::optional<std::chrono::microseconds> probe_interval(const MountOptions& options) {
   if (options.hang_timeout <= 0) return std::nullopt;
   return std::chrono::microseconds(static_cast<std::int64_t>(options.hang_timeout * 1e6 / 3 * 2));
 }
 
-/// Why a mount is not replaced where its files would become others: its daemon serves on.
+/// Why a mount is not replaced if its files would become others: its daemon continues to serve.
 const char* const kNotReplaced =
     "the store or a view has changed since it was mounted; run `batchfs refresh` and try again, or "
     "unmount it and mount again";
 
-/// What a mount serves with, see serve().
+/// The parts of a running mount, see serve().
 struct Served {
   FuseSession& session;
   Generations& files;
@@ -195,7 +195,7 @@ struct Served {
   Refresher& refresher;
 };
 
-/// Serves until the mount ends. `refreshing`: how the store is read again.
+/// Serves until the mount ends. `refreshing`: how to read the store again.
 void run(const Served& with, const Refresher::Options& refreshing, const Supervised& supervisor,
          StartReport& report, Log& log) {
   bool was_ready = false, stopped = true;
@@ -210,7 +210,7 @@ void run(const Served& with, const Refresher::Options& refreshing, const Supervi
   const auto ending = [&] {
     with.service.stopping();
     supervisor.ending();
-    stopped = with.engine.stop(kStopTimeout);  // and with it most of what the refresher waits for
+    stopped = with.engine.stop(kStopTimeout);  // ends most operations that the refresher waits for
     stopped = with.refresher.stop(kStopTimeout) && stopped;
   };
   try {
@@ -221,15 +221,15 @@ void run(const Served& with, const Refresher::Options& refreshing, const Supervi
     supervisor.failed(error.what());
     ::_exit(1);  // see FuseSession::run()
   }
-  supervisor.ended();  // or the watchdog's question has no answer
-  // A read of a store on a network disk may never return: nothing here can wait for it.
+  supervisor.ended();  // or the watchdog's question stays unanswered
+  // A read of a store on a network disk may never return: do not wait for it.
   if (!stopped) ::_exit(1);
 }
 
 /// A mount, from the store to the session with the kernel. Each object uses only those above it,
-/// and is destroyed before them: first the session, so that no request comes any more; then the
-/// files and the hand-off, which use the engine; then the engine, whose workers read the store;
-/// last the store and the log. The refresher's thread uses all of them, and is stopped before.
+/// and is destroyed before them: first the session, so that no more requests come; then the files
+/// and the hand-off, which use the engine; then the engine, whose workers read the store; last the
+/// store and the log. The refresher's thread uses all of them, and is stopped before.
 void serve(const MountOptions& options, const Supervised& supervisor, StartReport& report) {
   require_not_mounted(options, supervisor);
   raise_file_limit();

@@ -1,4 +1,4 @@
-// batchfs refresh: has a mount or a server read its store again.
+// batchfs refresh: makes a mount or a server read its store again.
 
 #include <sys/stat.h>
 
@@ -45,7 +45,7 @@ Error unreachable(int cause, const std::string& place) {
                place);
 }
 
-/// What has changed, as JSON. Waits until the store was read.
+/// Requests a refresh and waits until the store was read. Returns the changes as JSON.
 std::string ask(const std::string& place, bool force) {
   const Descriptor socket(handoff::connect_to(socket_of(place)));
   if (socket.get() < 0) throw unreachable(errno, place);

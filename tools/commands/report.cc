@@ -1,5 +1,4 @@
-// batchfs report: a page that shows what readers waited for in the last minute, and says what to do
-// about it.
+// batchfs report: a page that shows what readers waited for in the last minute, with advice.
 
 #include <memory>
 #include <thread>
@@ -29,8 +28,8 @@ struct ReportOptions {
   bool batch = false;
 };
 
-/// The first batch of a view that is served: of the first reader's, if it is among them. Opens the
-/// store and reads the batch; what fails is said in its place.
+/// The first batch of a served view: of the first reader's, if it is among them. Opens the store
+/// and reads the batch; shows an error in its place.
 std::string batch_part(const ReportOptions& options, const Activity& activity) try {
   const std::optional<ServedStore> served = served_store(options.place);
   StoreOptions asked = options.store;
@@ -48,7 +47,7 @@ std::string batch_part(const ReportOptions& options, const Activity& activity) t
   std::shared_ptr<const View> chosen;
   std::string chosen_file;
   for (const std::string& file : served->views) {
-    if (file == "-") continue;  // somebody else's standard input
+    if (file == "-") continue;  // standard input of another process
     for (const auto& view : load_parts(datasets, file)) {
       const bool is_read =
           !activity.readers.empty() && activity.readers.front().view == view->name();
@@ -68,7 +67,7 @@ std::string batch_part(const ReportOptions& options, const Activity& activity) t
 
 void make(const ReportOptions& options, Output& output) {
   const StateSource daemon(options.place);
-  // The trace first: what the statistics count, it may not have yet, but what it has, they do.
+  // The trace first: it may lack events that the statistics count, but not the other way round.
   Report report;
   report.timeline = timeline(daemon.json(handoff::StateText::trace));
   const Json status = daemon.json(handoff::StateText::status),

@@ -54,7 +54,7 @@ sigset_t last_signals() {
 /// waiting for minutes.
 class Ending {
  public:
-  /// Before any other thread is started, so that none takes the signals.
+  /// Construct before any other thread is started, so that none takes the signals.
   Ending() : state_(std::make_shared<State>()) {
     const sigset_t signals = last_signals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -63,10 +63,10 @@ class Ending {
       sigwait(&signals, &signal);
       if (!state->serving) ::_exit(128 + signal);
       state->ended.release();
-    }).detach();  // what throws before anything is served must not wait for a signal
+    }).detach();  // an exception before anything is served must not wait for a signal
   }
   void serving() { state_->serving = true; }
-  /// As one of the signals. Once, from any thread.
+  /// Has the effect of one of the signals. Call once, from any thread.
   void end() { state_->ended.release(); }
   void wait() { state_->ended.acquire(); }
 
@@ -78,7 +78,7 @@ class Ending {
   const std::shared_ptr<State> state_;
 };
 
-/// --start, which a daemon gets as it gets standard input.
+/// Reads --start, which a daemon gets like standard input.
 void read_start(ServeOptions& options) {
   if (options.views.size() > 1)
     throw Error(ErrorCode::invalid_argument, "one --view goes with it", "--start");
@@ -95,13 +95,13 @@ const char* const kNotContinued =
     "the store or a view has changed since it was opened, and its server has ended; close every "
     "dataset of it, in all processes, and open it again";
 
-/// Serves until a signal comes, or until nobody reads.
+/// Serves until a signal comes, or until the last reader has left.
 void serve(const ServeOptions& options, StartReport& report) {
   report.enter_daemon();
   Log log(is_stderr_read(!options.background));
   const LogLevelSignal log_level(log);
   Ending ending;
-  // A program that opens a store and is killed leaves nothing behind, however slow the store is.
+  // If the program that opens a store is killed, this process ends, however slow the store is.
   std::optional<ReaderWatch> opener;
   if (options.background && options.until_unused > 0) opener.emplace(STDERR_FILENO);
   raise_file_limit();
@@ -132,7 +132,7 @@ void serve(const ServeOptions& options, StartReport& report) {
   ServingState state({options.socket, options.views, engine.budget().limit(), options.store.group},
                      engine, first, gpus, log);
   Refresher refresher(log);
-  ending.serving();  // the socket is to be removed at the end
+  ending.serving();  // the socket must be removed at the end
   handoff::HandoffServer server(
       {.views = first->views,
        .deliveries = gpus.before(host),
@@ -164,7 +164,7 @@ void serve(const ServeOptions& options, StartReport& report) {
   report.ready();
   ending.wait();
   if (refresher.stop(kStopTimeout)) return;
-  // A read of a store on a network disk may never return.
+  // A read of a store on a network disk may never return: do not wait for it.
   ::unlink(server.path().c_str());
   ::_exit(1);
 }

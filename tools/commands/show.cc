@@ -1,4 +1,4 @@
-// batchfs show: one HTML page that shows what a store holds, with pictures.
+// batchfs show: one HTML page with a store's contents, with pictures.
 
 #include <algorithm>
 #include <chrono>
@@ -50,7 +50,7 @@ struct Candidate {
   std::string name;
 };
 
-/// Those that hold more than a coordinate does; maps first.
+/// The arrays and fields that are not coordinates; maps first.
 std::vector<Candidate> candidates(const std::vector<InspectedArray>& arrays) {
   std::vector<Candidate> found;
   for (const InspectedArray& array : arrays) {
@@ -131,7 +131,7 @@ void add_views(ShowPage& page, OpenedStore& opened, const ShowOptions& options, 
     }
 }
 
-/// Of a mount or a server its store, and its views unless others are named.
+/// Resolves a mount or a server to its store, and to its views unless others are named.
 ShowOptions settled(ShowOptions options) {
   const std::optional<ServedStore> served = served_store(options.store.store);
   if (!served) return options;
@@ -159,7 +159,7 @@ void show(const ShowOptions& options, Output& output) {
   page.opened = &opened;
   page.arrays = &arrays;
   add_variables(page, options, engine);
-  // Views may name arrays that are found now: the page shows the hierarchy that it began with.
+  // Views may add arrays to the hierarchy: the page keeps the hierarchy from before.
   OpenedStore with_views = opened;
   if (!options.views.empty()) add_views(page, with_views, options, engine, log);
   const std::string text = show_page(page);

@@ -1,4 +1,4 @@
-// batchfs statistics: means, deviations and extremes of what a view selects, for its "normalize".
+// batchfs statistics: means, deviations and extremes of a view's selection, for its "normalize".
 
 #include <algorithm>
 #include <optional>
@@ -36,7 +36,7 @@ struct StatisticsCommandOptions {
   TaskRunOptions run;
 };
 
-/// The origin that the result names.
+/// The origin recorded in the result.
 Json origin(const DecodedViews& opened, const View& view) {
   const Store& store = opened.is_mixture && !view.variables().empty()
                            ? view.variables().front()->array->store()
@@ -171,7 +171,7 @@ void write_statistics(const StatisticsCommandOptions& options, const Json& origi
   output.write(options.run.task.json ? json : table_text(found, coordinates));
 }
 
-/// Those of each view of a mixture, under its name.
+/// Prints the statistics of each view of a mixture, under the view's name.
 void mixture_statistics(const StatisticsCommandOptions& options, const DecodedViews& opened,
                         Output& output) {
   if (options.run.is_task())

@@ -1,4 +1,4 @@
-// batchfs top: what a mount or a server does, live.
+// batchfs top: live activity of a mount or a server.
 
 #include <atomic>
 #include <chrono>
@@ -37,7 +37,7 @@ std::string title_of(const StateSource& daemon) {
          (store != config.end() && store->is_string() ? "  " + store->get<std::string>() : "");
 }
 
-/// Looks at the daemon from a thread of its own: one that hangs must not hold up the keyboard.
+/// Polls the daemon in its own thread: a daemon that hangs must not block the keyboard.
 class Watcher {
  public:
   Watcher(StateSource daemon, std::chrono::duration<double> interval) {

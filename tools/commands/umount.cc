@@ -1,4 +1,4 @@
-// batchfs umount: ends a mount, or says at once why it cannot.
+// batchfs umount: ends a mount, or reports at once why it cannot.
 
 #include <algorithm>
 #include <chrono>
@@ -30,8 +30,8 @@ struct UmountOptions {
 /// A daemon that hangs must not keep its mount from being ended.
 constexpr std::chrono::seconds kStatusTimeout{2};
 
-/// A small file's text, empty where it cannot be read in time. A process of its own reads it: a
-/// thread that hangs in the mount would keep it in use.
+/// A small file's text, empty if it cannot be read in time. A separate process reads it: a thread
+/// that hangs in the mount would keep it in use.
 std::string read_within(std::chrono::milliseconds patience, const std::string& path) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return {};

@@ -113,7 +113,7 @@ StoreOptions direct(const VerifyCommandOptions& options) {
 
 /// The store and the view of the command line, opened.
 struct VerifyScan {
-  /// `opened` and its view, where the command line names one.
+  /// `opened` and its view, if the command line names one.
   explicit VerifyScan(const VerifyCommandOptions& options, const DecodedViews* opened = nullptr,
                       const View* view = nullptr) {
     Json of = {{"command", "check"}, {"version", 2}};
@@ -147,7 +147,8 @@ struct VerifyScan {
         targets.push_back(selected_chunks(*view, v));
     }
     of["store"] = place_digest(*store);
-    // One process reports each object as it is; the report of several is of one version.
+    // One process reports each object in its current version; the report of several is of one
+    // version.
     if (options.run.is_task() || options.run.merges()) {
       source.emplace(view == nullptr ? whole_arrays() : source_arrays(*view),
                      SourceVersions::Options{options.store.threads, true});
@@ -189,7 +190,7 @@ struct VerifyScan {
   Json origin;                           // the store's URL and the view
 };
 
-/// Throws where the printed report has problems.
+/// Throws if the printed report has problems.
 void end_report(const VerifyReport& report, const Json& origin, Output& output) {
   if (report.problems == 0 && !report.interrupted) return;
   output.finish();
@@ -205,7 +206,7 @@ void end_report(const VerifyReport& report, const Json& origin, Output& output) 
   throw Error(ErrorCode::corrupt, found + ", see the list", url);
 }
 
-/// Prints the report; throws where it has problems.
+/// Prints the report; throws if it has problems.
 void write_report(const VerifyReport& report, const Json& origin,
                   const VerifyCommandOptions& options, Output& output) {
   output.write(options.run.task.json ? json_text(document(report, origin, options)) + "\n"

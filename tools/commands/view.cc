@@ -45,7 +45,7 @@ void read_patch(const std::string& text, StarterShape& shape) {
                      ", or chunk, not '" + text + "'"};
 }
 
-/// The view with a key behind its name.
+/// The view with a key inserted after its name.
 Json with_key(const Json& view, const std::string& added, const Json& its_value) {
   Json result = Json::object();
   for (const auto& [key, value] : view.items()) {
@@ -55,7 +55,7 @@ Json with_key(const Json& view, const std::string& added, const Json& its_value)
   return result;
 }
 
-/// Of an image's starter view in a shape: all channels are in a sample.
+/// Keeps all channels in one sample of an image's starter view with a shape.
 void keep_channels(const Variable& image, const StarterShape& shape, Json& window) {
   const std::vector<ArrayAxis>& axes = image.metadata->axes;
   const bool has_time = std::any_of(axes.begin(), axes.end(), [](const ArrayAxis& axis) {
@@ -73,7 +73,8 @@ StarterView make_starter(const OpenedStore& opened, const ViewCommandOptions& op
   const OmeMetadata& ome = opened.hierarchy->ome;
   if (!ome.images.contains(opened.group) && !opened.level) {
     const Dataset dataset(opened.store, *opened.hierarchy, opened.group);
-    if (dataset.variables().empty() && !ome.images.empty()) ome.image(opened.group);  // names some
+    // names some arrays
+    if (dataset.variables().empty() && !ome.images.empty()) ome.image(opened.group);
     if (dataset.variables().empty() && !opened.hierarchy->complete)
       throw Error(ErrorCode::not_found,
                   "no array of the group is known; " + naming_advice(*opened.hierarchy));

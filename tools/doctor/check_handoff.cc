@@ -14,7 +14,7 @@ namespace {
 
 using enum Check::State;
 
-/// Memory of the device that another process can map is made, and given up.
+/// Allocates device memory that another process can map, and frees it.
 Check check_server(const std::string& no_gpu) {
   std::string why = no_gpu;
   try {

@@ -1,4 +1,4 @@
-// doctor: the kernel, and what of FUSE it has.
+// doctor: the kernel and its FUSE features.
 
 #include <charconv>
 #include <fstream>
@@ -32,7 +32,7 @@ Version version_of(const std::string& release) {
   return version;
 }
 
-/// Since which kernel, and what it is good for.
+/// The first kernel with the feature, and its use.
 struct Feature {
   const char* name;
   Version since;

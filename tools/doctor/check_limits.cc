@@ -53,8 +53,8 @@ Check check_huge_pages() {
     return {Check::State::note, "huge pages",
             "this kernel has no transparent huge pages: mapping batches is slower", ""};
   const std::string found = fmt::format("enabled: {}, shmem_enabled: {}", thp, shmem);
-  // Root's batches lie in a tmpfs of its own that asks for them; an ordinary user's in memfd, which
-  // this governs.
+  // Root's batches lie in a private tmpfs that asks for them; an ordinary user's in memfd, which
+  // this setting governs.
   if (::geteuid() == 0 || shmem == "advise" || shmem == "always" || shmem == "within_size" ||
       shmem == "force")
     return {Check::State::ok, "huge pages", found, ""};

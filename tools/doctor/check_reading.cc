@@ -1,4 +1,4 @@
-// doctor: how long a chunk and a batch of a store take.
+// doctor: measures the time for a chunk and a batch of a store.
 
 #include <algorithm>
 #include <chrono>
@@ -21,7 +21,7 @@ namespace {
 
 using enum Check::State;
 
-constexpr std::size_t kMaxTriedGroups = 64;  // that are looked into for variables
+constexpr std::size_t kMaxTriedGroups = 64;  // searched for variables
 constexpr std::uint64_t kBatchBytes = 64 << 20;
 
 class Stopwatch {
@@ -38,7 +38,7 @@ std::string rate_of(std::uint64_t bytes, double seconds) {
   return rate_text(static_cast<double>(bytes) / std::max(seconds, 1e-9));
 }
 
-/// Of the first group that has a variable for tensors; null where there is none.
+/// The dataset of the first group that has a variable for tensors; null if there is none.
 std::shared_ptr<const Dataset> readable_dataset(const OpenedStore& opened) {
   std::size_t seen = 0;
   for (const auto& [path, group] : opened.hierarchy->groups) {
@@ -51,7 +51,7 @@ std::shared_ptr<const Dataset> readable_dataset(const OpenedStore& opened) {
           }))
         return dataset;
     } catch (const Error&) {
-      // Its dimensions do not fit together: of another group, views can be made.
+      // Dimensions that do not fit together: views of another group may work.
     }
   }
   return nullptr;
@@ -66,7 +66,7 @@ const Variable* largest_variable(const Dataset& dataset) {
   return largest;
 }
 
-/// The chunk in the middle of the largest variable: of the first one, the values are often missing.
+/// The chunk in the middle of the largest variable: values are often missing in the first one.
 Check check_chunk(const Array& array, std::uint64_t budget) {
   const std::string damaged = "`batchfs check STORE` finds all that cannot be read";
   if (array.grid().chunk_count() == 0) return {note, "chunk", "the largest array is empty", ""};
@@ -107,7 +107,7 @@ Check check_chunk(const Array& array, std::uint64_t budget) {
   }
 }
 
-/// The first batch of the view that `batchfs view` would write, smaller.
+/// Checks the first batch of a smaller version of the view that `batchfs view` would write.
 Check check_batch_of(const OpenedStore& opened, const StoreOptions& options,
                      const std::shared_ptr<const Dataset>& dataset) {
   try {

@@ -20,8 +20,7 @@ namespace batchfs {
 namespace {
 
 constexpr double kSlow = 0.3;  // seconds for a small object: batches must be made far ahead
-constexpr std::chrono::seconds kAnswerTimeout{
-    5};  // with a mount, which answers at once or not at all
+constexpr std::chrono::seconds kAnswerTimeout{5};  // a mount answers at once or not at all
 
 class Watch {
  public:
@@ -33,7 +32,8 @@ class Watch {
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-/// Of a small object that stores have; nullopt when this one has none of them.
+/// Median time to read a small object that stores usually have; nullopt if this store has none of
+/// them.
 std::optional<double> usual_latency(Store& store) {
   for (const char* key : {"zarr.json", ".zmetadata", ".zgroup", ".zattrs", ".zarray"}) {
     if (!store.read(key)) continue;
@@ -49,13 +49,13 @@ std::optional<double> usual_latency(Store& store) {
   return std::nullopt;
 }
 
-/// Is it in a store that asks for credentials?
+/// Is the store in a cloud that asks for credentials?
 bool is_cloud(const std::string& store) {
   return store.find("s3://") != std::string::npos || store.find("gs://") != std::string::npos ||
          store.find("az://") != std::string::npos;
 }
 
-/// A text of a mount. Throws after a while where nobody answers.
+/// Reads a text of a mount. Throws after a timeout if nobody answers.
 std::string read_soon(const std::string& path) {
   if (auto text = answer_within(kAnswerTimeout, [path] { return read_text_file(path); }))
     return *std::move(text);

@@ -32,7 +32,8 @@ NdArray elements(const Variable& variable, const CfDecoding& cf, std::int64_t fi
   return result;
 }
 
-/// As elements(); times that datetime64[ns] does not hold are numbers, and `cf` becomes theirs.
+/// Like elements(), but decodes times outside the range of datetime64[ns] as numbers and sets `cf`
+/// accordingly.
 NdArray readable_elements(const Variable& variable, CfDecoding& cf, std::int64_t first,
                           std::int64_t count) {
   try {
@@ -176,7 +177,7 @@ std::optional<CoordinateRange> coordinate_range(const Variable& variable) {
     return std::nullopt;
   try {
     return read_range(variable);
-  } catch (const std::exception&) {  // the values are no part of the metadata
+  } catch (const std::exception&) {  // values are not part of the metadata
     return std::nullopt;
   }
 }

@@ -50,7 +50,7 @@ std::string type_text(const InspectedArray& entry) {
   return stored == decoded ? stored : stored + " -> " + decoded;
 }
 
-/// Of times that are decoded, units are no longer said.
+/// The units to show; none for decoded times.
 std::string units_of(const InspectedArray& entry) {
   const bool time = entry.cf && entry.cf->time != CfDecoding::Time::none;
   return time && entry.type().kind != Kind::floating && !entry.type().is_integer()
@@ -65,7 +65,7 @@ std::string values_text(const InspectedArray& entry) {
   return printable(range_text(*entry.range, units));
 }
 
-/// Coordinates as a table, without its last columns where that is too wide.
+/// Formats coordinates as a table, without its last columns if that is too wide.
 std::string coordinates_text(const Entries& entries, const TextLayout& layout) {
   constexpr std::size_t kAll = 5, kLeast = 4;
   for (std::size_t columns = kAll;; --columns) {
@@ -92,7 +92,7 @@ std::string coordinates_text(const Entries& entries, const TextLayout& layout) {
   }
 }
 
-/// What arrays have in common that are shown together: shape, dimensions, chunks, codecs.
+/// Properties that arrays in one block share: shape, dimensions, chunks, codecs.
 std::vector<std::string> layout_words(const InspectedArray& entry) {
   const ArrayMetadata& metadata = *entry.metadata;
   std::vector<std::string> words{shape_text(metadata.shape)};
@@ -108,13 +108,13 @@ std::vector<std::string> layout_words(const InspectedArray& entry) {
   return words;
 }
 
-/// One line for an array, and one for how it is decoded.
+/// Formats one line for an array, and one for its decoding.
 std::string array_text(const InspectedArray& entry, const std::vector<std::string>& cells,
                        const std::vector<std::size_t>& widths, const TextLayout& layout) {
   constexpr std::size_t kIndent = 4, kMinTitle = 12;
   std::string line(kIndent, ' ');
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i == 1 && text_columns(cells[0]) > widths[0])  // the name has a line for itself
+    if (i == 1 && text_columns(cells[0]) > widths[0])  // the name gets its own line
       return line.substr(0, line.find_last_not_of(' ') + 1) + "\n" +
              array_text(entry, {"", cells[1], cells[2], cells[3], cells[4]}, widths, layout);
     const std::string cell = i == kUnits ? shortened(cells[i], widths[i]) : cells[i];
@@ -140,7 +140,8 @@ std::vector<std::string> array_cells(const InspectedArray& entry) {
           entry.stored ? format_size(*entry.stored) : ""};
 }
 
-/// Makes room where the cells of a row are too wide: names get lines of their own, units are cut.
+/// Narrows the columns if the cells of a row are too wide: names get lines of their own, units are
+/// cut.
 void shrink(std::vector<std::size_t>& widths, std::size_t columns) {
   constexpr std::size_t kLeast = 8;
   for (const std::size_t cell : {kUnits, kName}) {
@@ -151,7 +152,7 @@ void shrink(std::vector<std::size_t>& widths, std::size_t columns) {
   }
 }
 
-/// Arrays that are no coordinates, those of one layout together.
+/// Lists the arrays that are not coordinates, grouped by layout.
 std::string arrays_text(const Entries& entries, const TextLayout& layout) {
   std::vector<std::pair<std::vector<std::string>, Entries>> blocks;
   std::map<std::vector<std::string>, std::size_t> known;
@@ -210,7 +211,7 @@ bool has_views(const OpenedStore& opened, const std::string& group) {
   }
 }
 
-/// An argument as a shell takes it.
+/// Quotes an argument for a shell.
 std::string shell_word(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 ||
@@ -222,7 +223,7 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-/// Commands to try next, for each group: a view is of one.
+/// Commands to try next, for each group: a view belongs to one.
 std::string next_text(const OpenedStore& opened, const std::vector<InspectedArray>& entries) {
   constexpr std::size_t kMost = 5;  // groups that are named
   std::vector<std::string> groups{opened.group};
@@ -301,7 +302,7 @@ std::string troubles_text(const OpenedStore& opened, const std::vector<Inspected
   return out;
 }
 
-/// Groups of a collection of images that are shown: a plate has thousands.
+/// Shown groups of a collection of images: a plate has thousands.
 constexpr std::int64_t kMaxShownGroups = 4;
 
 }  // namespace

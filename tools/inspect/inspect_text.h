@@ -1,5 +1,5 @@
 #pragma once
-// What `batchfs inspect` writes for people.
+// Output of `batchfs inspect` for people.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace batchfs {
 
-/// Groups, arrays, what cannot be read, and commands to try next. Lines of arrays fit the layout's
+/// Groups, arrays, unreadable parts, and commands to try next. Lines of arrays fit the layout's
 /// columns, unless a name alone is wider; paths, URLs and commands stay whole.
 std::string inspect_text(const OpenedStore& opened, const std::vector<InspectedArray>& arrays,
                          const TextLayout& layout);
@@ -17,8 +17,8 @@ std::string inspect_text(const OpenedStore& opened, const std::vector<InspectedA
 /// The path of a node; the root is "/".
 std::string path_text(const std::string& path);
 
-/// How stored values become the array's values: "x 0.01 + 273.15", "missing -32767". Empty where
-/// they are the same.
+/// The decoding of stored values: "x 0.01 + 273.15", "missing -32767". Empty if they are the
+/// values.
 std::vector<std::string> decoding_words(const CfDecoding& cf);
 
 }  // namespace batchfs

@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds kQuickly{500};
 constexpr std::int64_t kQuickObjects = 30'000;  // of one array
 constexpr int kSizeThreads = 32;                // of remote stores
 
-/// Sets what follows from the metadata alone. Throws why values cannot be read.
+/// Sets the members that follow from the metadata alone. Throws if values cannot be read, with the
+/// reason.
 void examine_chunks(const OpenedStore& opened, const std::shared_ptr<const ArrayMetadata>& metadata,
                     InspectedArray& entry) {
   entry.dims = dimension_names(*metadata);
@@ -40,7 +41,7 @@ void examine_chunks(const OpenedStore& opened, const std::shared_ptr<const Array
   if (entry.is_coordinate()) entry.array = std::move(array);
 }
 
-/// The coordinate as a dataset has it, with what reading it takes.
+/// The coordinate as a variable of a dataset, with everything needed to read it.
 Variable variable_of(const InspectedArray& entry) {
   Variable variable;
   variable.name = entry.name;

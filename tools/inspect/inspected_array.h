@@ -1,6 +1,6 @@
 #pragma once
-// An array of a store as `batchfs inspect` describes it: its chunks, what its values are decoded
-// to, its size in the store, and why it cannot be read.
+// An array of a store as `batchfs inspect` describes it: its chunks, the type of its decoded
+// values, its size in the store, and why it cannot be read.
 
 #include <chrono>
 #include <memory>
@@ -25,20 +25,20 @@ struct InspectedArray {
   std::optional<std::uint64_t> stored;  // nullopt: not measured
   std::string unsupported;
   std::vector<std::pair<std::string, std::string>> fields;  // variables and their types
-  std::optional<CfDecoding> cf;          // nullopt: values cannot be read, or not be decoded
-  std::string undecoded;                 // why attributes do not decode it
+  std::optional<CfDecoding> cf;          // nullopt: values cannot be read or decoded
+  std::string undecoded;                 // why the attributes cannot be decoded
   std::shared_ptr<const Array> array;    // of coordinates, else null
   std::optional<CoordinateRange> range;  // of coordinates whose values were read
 
-  /// The coordinate of its only dimension?
+  /// Is it the coordinate of its only dimension?
   bool is_coordinate() const { return dims.size() == 1 && dims.front() == name; }
-  /// A text among its attributes, safe to show; empty where there is none.
+  /// A text attribute, safe to show; empty if there is none.
   std::string attribute(const char* key) const;
-  /// Of the values as they are decoded.
+  /// The type of the decoded values.
   const DataType& type() const;
 };
 
-/// `metadata` is of `opened.hierarchy`, which outlives the result. Reads no values.
+/// `metadata` belongs to `opened.hierarchy`, which outlives the result. Reads no values.
 InspectedArray inspect_array(const OpenedStore& opened, const ArrayMetadata& metadata);
 
 /// Reads values of the first 64 coordinates, several at a time, see coordinate_range().
@@ -46,10 +46,10 @@ void read_ranges(std::vector<InspectedArray>& arrays);
 
 /// Which arrays measure_stored() measures.
 enum class Measure : std::uint8_t {
-  quickly,  // of local stores, those that can be listed within half a second, all together
+  quickly,  // of local stores, as many as can be listed within half a second in total
   all,
 };
-/// Sets `stored`. Throws not_supported where all are to be measured and the store cannot list.
+/// Sets `stored`. Throws not_supported if all are to be measured and the store cannot list.
 void measure_stored(Store& store, std::vector<InspectedArray>& arrays, Measure which);
 
 }  // namespace batchfs

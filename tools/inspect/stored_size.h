@@ -10,10 +10,10 @@
 
 namespace batchfs {
 
-/// Bytes of all objects below `path`, metadata included, as zarr-python's nbytes_stored() counts
-/// them. Lists, and requests the size of each object: for remote stores `threads` at a time.
-/// nullopt where the store cannot list, the listing is too long, an object cannot be looked at, or
-/// `deadline` passes.
+/// Bytes of all objects below `path`, metadata included, like zarr-python's nbytes_stored(). Lists,
+/// and requests the size of each object: for remote stores `threads` at a time. nullopt if the
+/// store cannot list, the listing is too long, an object's size cannot be read, or `deadline`
+/// passes.
 std::optional<std::uint64_t> stored_size(
     Store& store, const std::string& path,
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max(),

@@ -1,5 +1,5 @@
 #pragma once
-// What a mount did between two looks at its status.json: what `top` shows.
+// Activity of a mount between two samples of its status.json, which `top` shows.
 
 #include <cstdint>
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace batchfs {
 
-/// A reader that has not asked for a batch for so long is called idle.
+/// A reader without a request for this long is idle.
 inline constexpr double kIdleSeconds = 10;
 
-/// Rates are per second, between the two looks. A daemon that was started anew in between counts
-/// from its start.
+/// Rates are per second, between the two samples. If the daemon was restarted in between, they
+/// count from its start.
 struct Activity {
   struct Reader {
     std::string view, format;
@@ -30,37 +30,38 @@ struct Activity {
     std::uint64_t used = 0, memory = 0;
   };
   std::int64_t pid = 0;
-  double uptime = 0, seconds = 0;  // seconds: between the looks
+  double uptime = 0, seconds = 0;  // seconds: between the samples
   bool passthrough = false;
   std::int64_t threads = 0;
 
   double fetched = 0, decoded = 0, delivered = 0;  // bytes, rates
   double chunks = 0, batches = 0;                  // rates
-  double cache_hits = 0;                           // of the chunks that were needed, a share
-  bool remote = false;                             // what follows is known
+  double cache_hits = 0;                           // share of the chunks that were needed
+  bool remote = false;                             // the members below are known
   double requests = 0, received = 0;               // rates
   std::uint64_t in_flight = 0, waiting = 0, limit = 0, retries = 0, hedges = 0, failures = 0;
   bool disk_cache = false;
   double disk_hits = 0;  // a share
   bool shared_caches = false;
-  double via_requests = 0, via_received = 0;          // rates
-  std::optional<double> via_hits;                     // a share; nullopt: the caches do not say
+  double via_requests = 0, via_received = 0;  // rates
+  // a share; nullopt: the caches do not report it
+  std::optional<double> via_hits;
   std::uint64_t via_fallbacks = 0, via_failures = 0;  // since the start
 
   std::uint64_t memory_used = 0, memory_budget = 0, memory_resident = 0, chunk_cache = 0;
   std::uint64_t errors = 0;
   std::int64_t handoff_readers = 0;
   std::vector<Gpu> gpus;
-  std::vector<Reader> readers;  // busiest last look first
+  std::vector<Reader> readers;  // busiest in the last interval first
 };
 
-/// `earlier` may be null: everything since the mount began. What status.json does not have is 0.
+/// `earlier` may be null: everything since the mount began. Values that status.json lacks are 0.
 Activity activity(const Json& earlier, const Json& later);
 
-/// The readers with the rates of the last seconds, as status.json itself has them.
+/// The readers with the rates of the last seconds, from status.json itself.
 std::vector<Activity::Reader> recent_readers(const Json& status);
 
-/// For programs. Keys are only ever added.
+/// Machine-readable form. Keys are only ever added.
 Json activity_json(const Activity& activity);
 
 }  // namespace batchfs

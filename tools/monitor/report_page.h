@@ -16,7 +16,7 @@ struct Report {
   Activity activity;  // since the mount began
   double decode_amplification = 0, fetch_amplification = 0;
   std::vector<std::string> advice;
-  std::string batch;  // HTML, see view_section(); empty: there is no picture of a batch
+  std::string batch;  // HTML, see view_section(); empty: no picture of a batch
 };
 
 std::string report_page(const Report& report);

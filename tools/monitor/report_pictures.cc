@@ -39,7 +39,7 @@ std::string time_scale(double from, double to, double y) {
   return text;
 }
 
-/// Lines across a picture, and what they stand for at their left. The last is at the top.
+/// Lines across a picture, with their values at the left. The last is at the top.
 std::string value_scale(const std::vector<double>& ticks, double top, double height,
                         std::string (*text)(double)) {
   std::string lines;

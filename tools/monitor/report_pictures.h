@@ -7,10 +7,10 @@
 
 namespace batchfs {
 
-/// A row for each reader: waiting and using in turn. Of long stories the end, of many readers the
-/// first.
+/// A row for each reader: waiting and using in turn. Shows the end of long rows, and the first of
+/// many readers.
 std::string readers_picture(const Timeline& timeline);
-/// Fetches and decodes under way, over time.
+/// Fetches and decodes in progress, over time.
 std::string work_picture(const Timeline& timeline);
 /// How many waits took how long.
 std::string waits_picture(const Timeline& timeline);

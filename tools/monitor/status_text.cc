@@ -17,7 +17,7 @@ namespace batchfs {
 
 namespace {
 
-/// "of 4.0 GB"; sizes from 2^62 on stand for no limit.
+/// "of 4.0 GB"; sizes from 2^62 on mean no limit.
 std::string limit_text(std::uint64_t bytes) {
   return bytes >= std::uint64_t{1} << 62 ? "no limit" : "of " + format_size(bytes);
 }
@@ -45,7 +45,8 @@ std::vector<std::string> store_words(const Json& status) {
   return words;
 }
 
-/// What shared caches did; those that do not say what they had are not counted as hits or misses.
+/// Use of shared caches. Requests to caches that do not report hits count as neither hits nor
+/// misses.
 std::vector<std::string> via_words(const Json& store) {
   std::vector<std::string> words{size_text(store, "via_bytes", "received"),
                                  count_text(store, "via_requests", "requests")};
@@ -99,7 +100,7 @@ std::string status_text(const Json& status, const Json& config, const std::strin
   out += "\n";
   constexpr std::size_t kLabel = 9;
   const auto line = [&](const std::string& label, const std::vector<std::string>& words) {
-    // Filled as if the label were a part of the first piece: continued lines begin below it.
+    // Fills as if the label were part of the first piece: continued lines begin below it.
     std::string text = filled(words, kLabel, columns);
     text.replace(0, label.size(), label);
     out += text;

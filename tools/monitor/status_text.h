@@ -1,5 +1,5 @@
 #pragma once
-// What `batchfs status` shows: a daemon's counters, for people.
+// Output of `batchfs status`: a daemon's counters, for people.
 
 #include <string>
 
@@ -7,9 +7,9 @@
 
 namespace batchfs {
 
-/// A few lines of totals and one for each stream of batches, none wider than `columns` but for
-/// `place` and the store's URL. `status` and `config` are the daemon's texts; what they do not have
-/// is left out or 0.
+/// A few lines of totals and one for each stream of batches, none wider than `columns` except for
+/// `place` and the store's URL. `status` and `config` are the daemon's texts; values that they lack
+/// are left out or 0.
 std::string status_text(const Json& status, const Json& config, const std::string& place,
                         std::size_t columns);
 

@@ -1,6 +1,6 @@
 #pragma once
-// A mount's trace.json as a story: when each reader asked for a batch, how long it waited, how long
-// it then used it, and what the mount was doing meanwhile.
+// Evaluates a mount's trace.json: when each reader asked for a batch, how long it waited, how long
+// it then used it, and the mount's work meanwhile.
 
 #include <cstdint>
 #include <string>
@@ -31,10 +31,10 @@ struct Timeline {
   std::vector<Span> fetches, decodes, assemblies;
 };
 
-/// Throws corrupt when `trace` is no list of events. Events that it does not know are left out.
+/// Throws corrupt if `trace` is not a list of events. Skips unknown events.
 Timeline timeline(const Json& trace);
 
-/// How many of `spans` were under way, on average, in each of `bins` equal parts of `seconds`.
+/// How many of `spans` were in progress, on average, in each of `bins` equal parts of `seconds`.
 std::vector<double> under_way(const std::vector<Timeline::Span>& spans, double seconds,
                               std::size_t bins);
 

@@ -41,7 +41,7 @@ std::string memory_line(const Activity& a) {
 struct Column {
   const char* heading;
   std::string (*text)(const Activity::Reader&);
-  int spared = 0;  // where the terminal is too narrow for all: 1 goes first; 0 never
+  int spared = 0;  // if the terminal is too narrow for all: 1 is left out first; 0 never
 };
 constexpr Column kColumns[] = {
     {"READER",

@@ -1,5 +1,5 @@
 #pragma once
-// What `batchfs top` shows, as lines.
+// The screen of `batchfs top`, as lines.
 
 #include <string>
 #include <vector>
@@ -8,14 +8,13 @@
 
 namespace batchfs {
 
-/// The lines of the screen, none wider than `columns` and not more than `rows` (0: as many as it
-/// takes). `title` names the store and the mount point. A reader that lacks room is counted in the
-/// last line.
+/// The lines of the screen, none wider than `columns` and at most `rows` (0: unlimited). `title`
+/// names the store and the mount point. The last line counts the readers that do not fit.
 std::vector<std::string> top_screen(const Activity& activity, const std::string& title,
                                     std::size_t columns, std::size_t rows);
 
-/// A heading and a line for each of the first `most` readers, without the least important columns
-/// where `columns` (0: any number) are too few for all.
+/// A heading and a line for each of the first `most` readers. Leaves out the least important
+/// columns if `columns` (0: unlimited) are too few for all.
 std::vector<std::string> reader_lines(const std::vector<Activity::Reader>& readers,
                                       std::size_t most, std::size_t columns);
 

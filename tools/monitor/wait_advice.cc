@@ -13,13 +13,13 @@ namespace batchfs {
 
 namespace {
 
-constexpr double kHardly = 0.02;   // of the time: not worth a word
-constexpr double kDominant = 0.5;  // of the waiting
+constexpr double kHardly = 0.02;   // share of the time that is not worth mentioning
+constexpr double kDominant = 0.5;  // share of the waiting
 constexpr std::size_t kWaitBins = 2000;
 constexpr double kAllThreads =
-    0.85;  // of them are all of them: between two chunks a thread has other things to do
+    0.85;  // share of the threads that counts as all: between two chunks a thread does other work
 
-/// What the mount did while readers waited.
+/// Computes what the mount did while readers waited.
 void explain_waits(const Timeline& timeline, WaitFacts& facts) {
   std::vector<Timeline::Span> waits;
   for (const Timeline::Reader& reader : timeline.readers)

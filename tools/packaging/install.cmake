@@ -1,5 +1,6 @@
-# What lies beside the programs: man pages, completions, the service, mount.batchfs, and how others find the
-# reader library; then the Debian package (tools/package makes it).
+# Installs the files beside the programs: man pages, completions, the service, mount.batchfs, and
+# the files that let others find the reader library; then makes the Debian package (with
+# tools/package).
 
 include(CMakePackageConfigHelpers)
 
@@ -21,7 +22,7 @@ install(FILES tools/packaging/era5.conf tools/packaging/slurm/train.sbatch tools
   tools/packaging/cache/nginx.conf tools/packaging/kubernetes/cache.yaml tools/packaging/kubernetes/job.yaml
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/batchfs/examples)
 
-# The program writes its own completions, so that they are never out of step.
+# The program writes its own completions, so they are never out of step.
 set(completions)
 foreach(shell bash zsh fish)
   add_custom_command(OUTPUT ${made}/${shell} COMMAND batchfs completion ${shell} > ${made}/${shell}
@@ -50,7 +51,7 @@ foreach(part reader writer)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_${part})
 endforeach()
 
-# Packing takes what was built; it does not build, least of all the tests.
+# Packing takes existing build results; it does not build, least of all the tests.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
 set(CPACK_GENERATOR DEB)
@@ -72,8 +73,9 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/tools/packaging/as_debian_wants.
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Who links with a library needs this package; dpkg is told to run ldconfig when the libraries come and go. (CPack's
-# own scripts call ldconfig too, which Debian calls outdated; CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS has no trigger.)
+# Programs that link with a library depend on this package; a trigger makes dpkg run ldconfig when
+# the libraries come and go. (CPack's own scripts call ldconfig too, which Debian calls outdated;
+# CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS has no trigger.)
 file(WRITE ${made}/shlibs "libbatchfs_reader 0 batchfs (>= ${PROJECT_VERSION})\nlibbatchfs_writer 0 batchfs (>= ${PROJECT_VERSION})\n")
 file(WRITE ${made}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${made}/shlibs ${made}/triggers)

@@ -53,7 +53,7 @@ def tags_of(extensions):
 
 
 def write_metadata(tree, tags):
-    """As pip would make it of tools/python, with these tags."""
+    """The metadata that pip would make of tools/python, with these tags."""
     code = "import sys; from scikit_build_core.build import prepare_metadata_for_build_wheel as p; p(sys.argv[1])"
     run(sys.executable, "-c", code, tree, cwd=ROOT / "tools/python", stdout=sys.stderr)
     (folder,) = tree.glob("*.dist-info")
@@ -72,7 +72,7 @@ def copy_stripped(file, target):
 
 
 def write_licences(program, folder):
-    """Of batchfs, and of the Debian packages whose libraries the wheel contains."""
+    """Licenses of batchfs, and of the Debian packages whose libraries the wheel contains."""
     folder.mkdir(exist_ok=True)
     shutil.copy(ROOT / "LICENSE", folder)
     loaded = run("ldd", program, stdout=subprocess.PIPE).stdout

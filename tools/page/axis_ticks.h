@@ -6,7 +6,7 @@
 
 namespace batchfs {
 
-/// 1, 2 or 5 times a power of ten: the least with which at most `most` steps reach `range`. 1 where
+/// 1, 2 or 5 times a power of ten: the least with which at most `most` steps reach `range`. 1 if
 /// that is not positive. With `whole` at least 1.
 double round_step(double range, int most, bool whole = false);
 

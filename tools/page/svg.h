@@ -13,7 +13,7 @@ std::string svg_picture(const std::string& name, double width, double height,
 /// Text, escaped here; `y` is of its base line. `anchor`: start, middle or end.
 std::string svg_text(double x, double y, const std::string& text, const char* anchor = "start");
 
-/// A rectangle of a class, with a tip where that is not empty. Lengths below zero are zero.
+/// A rectangle of a class, with a tooltip unless that is empty. Lengths below zero are zero.
 std::string svg_bar(const char* kind, double x, double y, double width, double height,
                     const std::string& tip = "");
 

@@ -1,5 +1,5 @@
 #pragma once
-// What would make reading a view cheaper, or mix its samples better.
+// Advice that makes reading a view cheaper, or mixes its samples better.
 
 #include <cstdint>
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace batchfs {
 
-/// That a view needs more memory than the budget, and what to do; nothing if it does not. Both in
+/// Warns if a view needs more memory than the budget, with advice; nothing if it does not. Both in
 /// bytes.
 std::optional<std::string> memory_advice(double need, std::uint64_t budget);
 
-/// Lanes that the ranks do not divide; nothing if they do, or if there is one node.
+/// Warns about lanes that the ranks do not divide; nothing if they do, or if there is one node.
 std::optional<std::string> cluster_advice(const View& view, const Cluster& cluster);
 
 /// Most important first; each a sentence or two. `memory`: the budget in bytes.

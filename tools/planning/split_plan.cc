@@ -17,7 +17,7 @@ std::string number_text(std::int64_t number) {
   return format_count(static_cast<std::uint64_t>(number));
 }
 
-/// What is left of a view's windows when the split is applied; then what its part has of them.
+/// Windows that remain before the split, those inside the part, and those that its gap removes.
 struct SplitCounts {
   std::int64_t before = 0, windows = 0, gap = 0;
   Dropped dropped;  // before the split

@@ -1,5 +1,5 @@
 #pragma once
-// What `batchfs plan` shows of the parts of a split, side by side.
+// Summarizes the parts of a split side by side, for `batchfs plan`.
 
 #include <cstdint>
 #include <memory>
@@ -15,10 +15,10 @@ struct SplitPlan {
   struct Part {
     std::string name;
     std::int64_t samples = 0, batches = 0;
-    std::int64_t windows = 0;  // inside the part: samples, and those dropped after the split
-    std::int64_t gap = 0;      // of these, left out by the gap
+    std::int64_t windows = 0;  // inside the part: samples, and windows dropped after the split
+    std::int64_t gap = 0;      // of these, removed by the gap
   };
-  /// Parts that together have all windows: one, or one a fold.
+  /// Parts that together cover all windows: one group, or one per fold.
   struct Group {
     std::optional<std::int64_t> fold;
     std::vector<Part> parts;
@@ -35,10 +35,10 @@ struct SplitPlan {
 /// `parts`: the views of all parts of one view file.
 SplitPlan plan_parts(const std::vector<std::shared_ptr<const View>>& parts);
 
-/// `plans`: an object of part to its plan.
+/// `plans`: an object that maps each part to its plan.
 Json split_json(const SplitPlan& plan, Json plans);
 
-/// `scanned`: missing values are known, so that the samples are.
+/// `scanned`: missing values, and therefore the samples, are known.
 std::string split_text(const SplitPlan& plan, bool scanned);
 
 }  // namespace batchfs

@@ -12,7 +12,7 @@ namespace batchfs {
 
 /// Writes an .npy file of int64, part by part: a row for every sample of the epoch, in its order.
 /// Columns: the number of the batch, the number of the sample, and for every dimension of the
-/// window where the sample's window begins, a position of the selection.
+/// window the start of the sample's window, a position of the selection.
 ///
 /// Precondition: the view's samples are known (View::needs_scan()). Memory: one batch of rows.
 void write_window_table(const View& view, std::int64_t epoch,

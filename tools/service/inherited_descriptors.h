@@ -2,7 +2,7 @@
 // Descriptors that a process got from the one that started it.
 //
 // A shell script may hold a lock (`flock 9`) or a pipe open in the command that it starts. A daemon
-// that kept them would hold the lock, and keep the pipe's reader waiting, for as long as the mount
+// that kept them would hold the lock, and keep the pipe's reader waiting, as long as the mount
 // lives.
 
 #include <string>

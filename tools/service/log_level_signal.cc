@@ -50,7 +50,7 @@ void LogLevelSignal::run() {
     const LogLevel level = has_value                         ? static_cast<LogLevel>(signal.ssi_int)
                            : log_.level() == LogLevel::debug ? LogLevel::info
                                                              : LogLevel::debug;
-    log_.set_level(LogLevel::info);  // so that the log tells of it whatever comes
+    log_.set_level(LogLevel::info);  // so that the log records the change in any case
     log_.info("the log's level is " + std::string(log_level_name(level)) + " from now on");
     log_.set_level(level);
   }

@@ -99,7 +99,7 @@ void apply_mount_list(const std::string& list, MountOptions& options) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw UsageError{"-o has no option '" + name + "'" + did_you_mean(name, names)};
     }
-    // A parse replaces what an option that may be given several times has got before.
+    // A second parse replaces the values of an option that may be repeated.
     const std::vector<std::string> views = std::exchange(options.views, {});
     try {
       app.clear();
@@ -140,9 +140,8 @@ bool is_in(const std::filesystem::path& path, const std::filesystem::path& folde
   return rest == folder.end();
 }
 
-/// "/a/b" with links followed, as far as it exists; nothing unless it is a path. One that leads
-/// into `mount` by its name is left as it is: asked about links there, the mount might have to
-/// answer.
+/// "/a/b" with links followed, as far as it exists; nullopt unless it is a path. A path that leads
+/// into `mount` by its name is not followed: the mount itself might have to resolve the links.
 std::optional<std::filesystem::path> local_path(std::string place,
                                                 const std::filesystem::path& mount) {
   if (place.starts_with("file://")) place.erase(0, 7);

@@ -1,5 +1,5 @@
 #pragma once
-// What `batchfs mount` was asked for.
+// Options of `batchfs mount`.
 
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ struct MountOptions {
   GpuOptions gpu;
   std::string directory;
   std::vector<std::string> views;      // files, and "-"
-  std::optional<StandardInput> input;  // what "-" is
+  std::optional<StandardInput> input;  // the text of "-"
   TimeOptions time;
   bool foreground = false;
   bool no_passthrough = false;
@@ -30,21 +30,22 @@ struct MountOptions {
 /// Adds every option of `mount` but STORE, DIR and -o.
 void add_mount_options(CLI::App& app, MountOptions& options);
 
-/// Throws invalid_argument when what the mount reads or writes, the store or the cache, lies where
-/// it is mounted, or the other way round: it would then wait for itself. So would a view: it is
-/// read again when the daemon is started again.
+/// Throws invalid_argument if a place that the mount reads or writes (the store, a view, the cache)
+/// lies below the mount point, or the other way round: the mount would wait for itself. Views count
+/// because a restarted daemon reads them again.
 void check_apart(const MountOptions& options);
-/// The same of one more place that it reads.
+/// Checks one more place that the mount reads.
 void check_apart(const MountOptions& options, const char* what, const std::string& place);
 
-/// Takes `-o name=value,...` as mount(8) and fstab(5) write it, where `\,` is a comma in a value:
-/// the same names as the long options. What mount(8) itself understands (noauto, _netdev, x-...) is
-/// passed over. Throws UsageError for an unknown name and for what a read-only mount cannot do.
+/// Applies `-o name=value,...` in the syntax of mount(8) and fstab(5), where `\,` is a comma in a
+/// value: the names are those of the long options. Ignores options of mount(8) itself (noauto,
+/// _netdev, x-...). Throws UsageError for an unknown name and for options that a read-only mount
+/// cannot honour.
 void apply_mount_list(const std::string& list, MountOptions& options);
 
-/// What of the list that mount(8) gives to its helper is batchfs's own: without what mount(8)
-/// understands itself, and without `rw`, which mount(8) says when the user said nothing. `sloppy`
-/// leaves unknown names out, too.
+/// Filters batchfs's own options from the list that mount(8) passes to its helper: leaves out
+/// options of mount(8) itself, and `rw`, which mount(8) adds by default. With `sloppy`, leaves out
+/// unknown names, too.
 std::string own_mount_options(const std::string& list, bool sloppy);
 
 }  // namespace batchfs

@@ -23,9 +23,10 @@ MountService::MountService(std::string store, std::string directory, std::functi
     : store_(std::move(store)),
       directory_(std::move(directory)),
       // statfs(2) is never answered from the kernel's caches, and holds nothing of the mount open
-      // that would keep it from being unmounted. After a lazy unmount it asks what lies below,
-      // which is as well: nobody new comes. Nor does an error mean that the daemon hangs: the
-      // directory that the mount is in may have been moved or closed to this user.
+      // that would keep it from being unmounted. After a lazy unmount it asks the file system
+      // below, which is harmless: there are no new readers. An error does not mean that the daemon
+      // hangs, either: the directory that the mount is in may have been moved or closed to this
+      // user.
       watchdog_(
           [directory = directory_, alive = std::move(alive)] {
             struct statfs answer;

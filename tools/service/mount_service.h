@@ -10,12 +10,12 @@
 
 namespace batchfs {
 
-/// To be made before the session, so that it goes after it: the watchdog may wait for an answer
-/// that only the end of the session gives.
+/// Must be constructed before the session, so that it is destroyed after it: the watchdog may wait
+/// for an answer that only the end of the session brings.
 class MountService {
  public:
   /// `alive` is called, in a thread, each time that the kernel got an answer from the mount, at
-  /// least twice in each `interval` where that is given. It must not block.
+  /// least twice in each `interval` if that is set. It must not block.
   MountService(std::string store, std::string directory, std::function<void()> alive = {},
                std::optional<std::chrono::microseconds> interval = {});
 

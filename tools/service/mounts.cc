@@ -33,7 +33,7 @@ struct Mounted {
   std::string device, type;
 };
 
-/// What is mounted at exactly this path.
+/// The mount at exactly this path.
 std::optional<Mounted> mounted(const std::string& path) {
   std::ifstream mounts("/proc/self/mountinfo");
   std::optional<Mounted> result;
@@ -60,7 +60,7 @@ std::string mount_path(const std::string& directory) {
   const std::filesystem::path parent = std::filesystem::canonical(path.parent_path(), error);
   if (error)
     throw Error(ErrorCode::not_found, "no such directory", "the mount point '" + directory + "'");
-  // A symbolic link to a mount is followed; a mount itself is not looked into, its daemon may be
+  // Follows a symbolic link to a mount, but does not look into a mount itself: its daemon may be
   // gone.
   std::filesystem::path real = parent / path.filename();
   if (!mounted_type(real.string()) && std::filesystem::is_symlink(real, error)) {

@@ -6,8 +6,8 @@
 
 namespace batchfs {
 
-/// The real path of a directory. Also of one whose daemon is gone, where only its parent can be
-/// resolved.
+/// The real path of a directory. Works for one whose daemon is gone, too, where only its parent can
+/// be resolved.
 std::string mount_path(const std::string& directory);
 
 /// The type of the file system mounted at exactly this path ("fuse.batchfs"); nullopt when nothing
@@ -21,8 +21,8 @@ std::optional<std::string> mounted_device(const std::string& path);
 /// Throws invalid_argument unless `directory` is a batchfs mount. Returns its real path.
 std::string require_batchfs_mount(const std::string& directory);
 
-/// Unmounts the remains at `directory` of a batchfs mount whose processes were all killed. Does
-/// nothing to anything else.
+/// Unmounts the remains at `directory` of a batchfs mount whose processes were all killed. Does not
+/// touch anything else.
 void end_dead_mount(const std::string& directory);
 
 }  // namespace batchfs

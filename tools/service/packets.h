@@ -11,7 +11,7 @@
 
 namespace batchfs {
 
-/// A peer that is gone needs to know nothing: says only whether it was sent.
+/// Returns whether the packet was sent; an error is not reported, as the peer is gone.
 bool send_packet(int socket, std::string_view text, const std::vector<int>& descriptors = {});
 
 struct Packet {
@@ -19,8 +19,8 @@ struct Packet {
   std::vector<Descriptor> descriptors;
 };
 
-/// Nothing when the peer is gone, sent more than 4096 bytes or two descriptors, or, unless it is to
-/// `wait`, when there is no packet now.
+/// Nullopt if the peer is gone, sent more than 4096 bytes or two descriptors, or, without `wait`,
+/// if there is no packet now.
 std::optional<Packet> receive_packet(int socket, bool wait = false);
 
 }  // namespace batchfs

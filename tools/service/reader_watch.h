@@ -7,8 +7,8 @@
 
 namespace batchfs {
 
-/// Ends this process, with status 1, when nobody reads what is written to `fd` any more: the other
-/// end of a pipe or of a connected socket has been closed. Other kinds of files have no such end.
+/// Ends this process, with status 1, when the reader of `fd` is gone: the other end of a pipe or of
+/// a connected socket has been closed. Other kinds of files have no such end.
 class ReaderWatch {
  public:
   /// Precondition: `fd` outlives the watch. Throws io when the system lacks descriptors.

@@ -1,5 +1,5 @@
 #pragma once
-// Reads a store again, in a thread of its own, for whoever asks and at intervals.
+// Reads a store again, in a thread of its own, on request and at intervals.
 
 #include <chrono>
 #include <condition_variable>
@@ -20,39 +20,39 @@ class Refresher {
  public:
   using Done = std::function<void(std::string, std::exception_ptr)>;
   struct Options {
-    /// Reads the store again; with `force` its data, too, where nothing seems to have changed.
-    /// Returns what has changed, as JSON. Throws.
+    /// Reads the store again; with `force` also its data if nothing seems to have changed. Returns
+    /// the changes as JSON. Throws.
     std::function<std::string(bool force)> refresh;
-    /// Called at first, every second after a refresh until it returns false, and when asked for:
-    /// has older generations dropped.
+    /// Drops older generations. Called at first, every second after a refresh until it returns
+    /// false, and on request.
     std::function<bool()> sweep;
-    std::chrono::duration<double> every{0};  // 0: when asked only
+    std::chrono::duration<double> every{0};  // 0: on request only
   };
 
-  /// `log` outlives it. Throws std::system_error where there can be no more threads: begin() is
-  /// for a moment when nothing may fail any more.
+  /// `log` outlives it. Throws std::system_error if no thread can be created, so that begin(),
+  /// which is called when nothing may fail any more, does not.
   explicit Refresher(Log& log);
-  /// As stop(), without a limit.
+  /// Like stop(), without a limit.
   ~Refresher();
   Refresher(const Refresher&) = delete;
 
-  /// Once.
+  /// Call once.
   void begin(Options options);
-  /// `done` is called once, from any thread, possibly before this returns. Those that ask while the
-  /// store is being read wait for the next reading, which they share.
+  /// Requests a refresh. `done` is called once, from any thread, possibly before this returns.
+  /// Requests during a reading share the next one.
   void ask(bool force, Done done);
-  /// Has `sweep` called, without waiting for it.
+  /// Requests a call of `sweep`, without waiting for it.
   void sweep_soon();
-  /// Those that wait get Error{interrupted}. False when a reading does not end within `seconds`:
-  /// its thread lives on, and uses what the options use.
+  /// Pending requests get Error{interrupted}. False if a reading does not end within `seconds`: its
+  /// thread continues to run and to use the options.
   bool stop(double seconds);
 
  private:
   struct State {
-    std::mutex mutex;  // guards what follows; not held while calling out
+    std::mutex mutex;  // guards the members below; not held while calling out
     std::condition_variable changed;
     std::vector<Done> waiting;
-    bool forced = false;             // by one of those that wait
+    bool forced = false;             // by a pending request
     std::optional<Options> options;  // set once, and constant then
     bool stopping = false, ended = false, sweep_asked = false;
   };

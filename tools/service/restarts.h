@@ -1,5 +1,5 @@
 #pragma once
-// When a daemon that has ended is started again, and when the mount is given up.
+// Decides when a daemon that has ended is restarted, and when the mount is given up.
 //
 // - Exits and crashes count: after too many within a minute, the next daemon would end likewise.
 // - A kill (SIGKILL) is not the daemon's fault. But where memory is short, the kernel kills each
@@ -27,7 +27,7 @@ class Restarts {
     bool killed = false;  // by SIGKILL
     bool hung = false;    // it gave no sign of life, and was killed for that
   };
-  /// Notes an end. Gives the reason when no other daemon is to be started.
+  /// Records an end. Returns the reason if no other daemon is to be started.
   std::optional<std::string> ended(const End& end, Time now);
   /// How long to wait before the next start, after such an end.
   std::chrono::milliseconds delay() const { return delay_; }
@@ -36,7 +36,7 @@ class Restarts {
 
  private:
   std::deque<Time> ends_;           // that are held against it, of the last minute
-  std::deque<Time> kills_;          // since one gave a reader something, of the last ten minutes
+  std::deque<Time> kills_;          // since a daemon served a reader, of the last ten minutes
   std::deque<Time> hangs_;          // likewise, of the last hour
   std::optional<Time> down_since_;  // no daemon has been ready
   std::chrono::milliseconds delay_{0};

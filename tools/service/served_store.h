@@ -1,5 +1,5 @@
 #pragma once
-// The store and the views that a mount or a server has, for commands that look at them themselves.
+// The store and the views of a mount or a server, for commands that open them themselves.
 
 #include <map>
 #include <optional>
@@ -12,20 +12,20 @@
 namespace batchfs {
 
 struct ServedStore {
-  std::string store, group;                 // group: as it was typed; empty: the root
+  std::string store, group;                 // group: as typed; empty: the root
   std::vector<std::string> views;           // files; "-": read from standard input
   std::vector<StoreOptions::Named> others;  // of its --store
   std::map<std::string, std::vector<std::string>> series;
 
-  /// What `options` do not name themselves: a group, and the further stores. The store is this one.
+  /// Sets the store to this one, and the group and the further stores unless `options` name them.
   void complete(StoreOptions& options) const;
 };
 
-/// nullopt: `place` is neither a mount nor a socket, but a store. Throws what StateSource throws,
-/// and corrupt where the daemon tells of no store.
+/// nullopt: `place` is neither a mount nor a socket, but a store. Throws the errors of StateSource,
+/// and corrupt if the daemon reports no store.
 std::optional<ServedStore> served_store(const std::string& place);
 
-/// Adds the stores of --store to what a daemon says of itself.
+/// Adds the stores of --store to a daemon's description of itself.
 void tell_other_stores(const OpenedStore& opened, Json& config);
 
 }  // namespace batchfs

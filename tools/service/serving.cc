@@ -127,7 +127,7 @@ void raise_file_limit() {
   rlimit limit;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, the limit is what it was
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // on failure the limit stays
 }
 
 void add_gpu_options(CLI::App& app, GpuOptions& options) {

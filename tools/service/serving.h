@@ -1,5 +1,5 @@
 #pragma once
-// What `mount` and `serve` have in common: both open a store, resolve views and hand batches over.
+// Common parts of `mount` and `serve`: both open a store, resolve views and hand batches over.
 
 #include <memory>
 #include <optional>
@@ -19,39 +19,38 @@ namespace batchfs {
 /// Seconds that reads of the store may take to end with a mount or a server.
 inline constexpr double kStopTimeout = 10;
 
-/// Relative paths are made absolute: a daemon has no working directory.
+/// Makes relative paths absolute: a daemon has no working directory.
 std::string absolute_store(const std::string& store);
 
-/// The store's chosen group, as it is described. Arrays whose dimensions do not fit together are no
-/// reason to refuse a mount: it shows them, without saying how they belong together.
+/// The store's chosen group as a dataset. Arrays whose dimensions do not fit together do not
+/// prevent a mount: it shows them, without describing how they belong together.
 std::shared_ptr<const Dataset> described_dataset(const OpenedStore& opened, GroupDatasets& datasets,
                                                  Log& log);
 
-/// Throws invalid_argument when two have the same name.
+/// Throws invalid_argument if two views have the same name.
 std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
                                                     const std::vector<std::string>& files,
                                                     const CheckFile& check_file = {},
                                                     const std::optional<StandardInput>& input = {});
 
-/// For views whose batches are files. Throws no_memory when a batch of one of them is larger than
-/// the budget, which no reader could ever have, and not_supported when a format cannot hold a
-/// tensor.
+/// For views whose batches are files. Throws no_memory if a batch is larger than the budget, so
+/// that no reader could ever get it, and not_supported if a format cannot hold a tensor.
 void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files,
                  std::uint64_t budget);
 /// For views whose batches are only handed over. Throws no_memory.
 void check_handed_over(const std::vector<std::shared_ptr<const View>>& views,
                        const handoff::Delivery& host);
 
-/// Logs, in the words of `batchfs plan`, that a view needs more memory while a batch is made than
-/// the budget.
+/// Logs, in the words of `batchfs plan`, if making a batch of a view needs more memory than the
+/// budget.
 void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget,
                     Log& log);
 
-/// Logs what a view says of its samples: windows that reach across missing dates.
+/// Logs a view's warnings about its samples: windows that reach across missing dates.
 void warn_of_samples(const std::vector<std::shared_ptr<const View>>& views, Log& log);
 
-/// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the
-/// system's journal?
+/// Does anyone read the daemon's standard error: a terminal in the foreground, or the system's
+/// journal?
 bool is_stderr_read(bool foreground);
 
 struct TimeOptions {   // seconds
@@ -60,10 +59,10 @@ struct TimeOptions {   // seconds
   double refresh = 0;  // how often the store is read again; 0: when asked
 };
 void add_time_options(CLI::App& app, TimeOptions& options);
-/// --refresh.
+/// Adds --refresh.
 void add_refresh_option(CLI::App& app, TimeOptions& options);
 
-/// Each batch that a reader holds is an open file: as many as the system lets this user have.
+/// Each batch that a reader holds is an open file: raises the limit as far as the system allows.
 void raise_file_limit();
 
 struct GpuOptions {
@@ -72,21 +71,21 @@ struct GpuOptions {
 };
 void add_gpu_options(CLI::App& app, GpuOptions& options);
 
-/// What makes batches in GPU memory: one delivery for readers that decode for themselves, and one
-/// for each GPU here.
+/// The deliveries of batches in GPU memory: one for readers that decode in their own process, and
+/// one for each GPU here.
 class GpuDeliveries {
  public:
-  /// Throws not_supported when a GPU is asked for by number and is not there, or this build has no
-  /// kernel for it; where all are taken, such a GPU is left out with a warning. The others outlive
-  /// it.
+  /// Throws not_supported if a GPU is requested by number and does not exist, or this build has no
+  /// kernel for it; when all are used, such a GPU is left out with a warning. `engine`, `host` and
+  /// `log` outlive it.
   GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log);
 
-  /// In the order of preference.
+  /// The deliveries in order of preference.
   std::vector<handoff::Delivery*> before(handoff::Delivery& host) const;
   /// GPUs here that this build has no kernel for.
   const std::vector<handoff::UnsupportedGpu>& unsupported() const { return unsupported_; }
   Json json() const;
-  /// Of those that decode for themselves.
+  /// State of the delivery for readers that decode in their own process.
   Json readers_json() const;
 
  private:
@@ -101,7 +100,7 @@ class GpuDeliveries {
   std::vector<handoff::UnsupportedGpu> unsupported_;
 };
 
-/// What status.json says of the hand-off.
+/// The hand-off's state in status.json.
 Json handoff_json(const handoff::HandoffServer& server, const GpuDeliveries& gpus);
 
 }  // namespace batchfs

@@ -1,5 +1,5 @@
 #pragma once
-// What `batchfs serve` tells of its state over its socket: the texts that a mount has in .batchfs.
+// State of `batchfs serve` for its socket: the texts that a mount has in .batchfs.
 
 #include <cstdint>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace batchfs {
 
-/// Thread-safe. What it is made of outlives it.
+/// Thread-safe. The arguments outlive it.
 class ServingState {
  public:
   struct Options {
@@ -29,7 +29,7 @@ class ServingState {
   /// The store has been read again.
   void show(std::shared_ptr<const Generation> newest);
 
-  /// Throws not_supported for a text that there is not.
+  /// Throws not_supported for an unknown text.
   std::string text(const handoff::HandoffServer& server, handoff::StateText what) const;
 
  private:
@@ -43,7 +43,7 @@ class ServingState {
   const GpuDeliveries& gpus_;
   const Log& log_;
   const std::uint64_t started_ = Trace::now();
-  mutable std::mutex mutex_;  // guards newest_; no other lock is taken with it held
+  mutable std::mutex mutex_;  // guards newest_; no other lock is taken while it is held
   std::shared_ptr<const Generation> newest_;
 };
 

@@ -27,7 +27,7 @@ Descriptor open_session(const std::string& path) {
   if (file.get() < 0 || ::fstat(file.get(), &at) != 0)
     throw Error(errno == EACCES || errno == EROFS ? ErrorCode::access_denied : ErrorCode::io,
                 describe_system_error(errno), kOption + path);
-  // A process that can write into it decides which objects count as unchanged.
+  // A process that can write to it decides which objects count as unchanged.
   if (!S_ISREG(at.st_mode) || at.st_uid != ::geteuid() || (at.st_mode & 0077) != 0)
     throw Error(ErrorCode::access_denied,
                 "it is not a file that only you can read and write; name another, or remove it",

@@ -47,7 +47,7 @@ StartReport::StartReport() : state_(State::reported) {}
 
 StartReport::StartReport(Descriptor pipe, Descriptor null)
     : state_(State::daemon), pipe_(std::move(pipe)), null_(std::move(null)) {
-  set_last_words(STDERR_FILENO, "");  // the command says it
+  set_last_words(STDERR_FILENO, "");  // the command prints it
   set_last_words(pipe_.get(), message(ErrorCode::no_memory, kOutOfMemory, ""));
 }
 
@@ -81,8 +81,8 @@ void StartReport::fail(const Error& error) {
 
 /// In a takeover, the supervisor has done all but the first step. Not before the mount exists:
 /// autofs(5) lets only the process group of the automounter look at the directory that it mounts.
-/// The journal's stream is kept, as nobody else reads it. A daemon that kept the pipes of its
-/// caller open would keep the caller waiting.
+/// Keeps the journal's stream, which nobody else reads. A daemon that kept its caller's pipes open
+/// would keep the caller waiting.
 void StartReport::detach() {
   ::setsid();
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -98,7 +98,7 @@ void StartReport::write(const std::string& text) {
   set_last_words(pipe_.get(), "");
   for (std::string_view left = text; !left.empty();) {
     const ssize_t n = ::write(pipe_.get(), left.data(), left.size());
-    if (n < 0 && errno != EINTR) break;  // nobody waits any more
+    if (n < 0 && errno != EINTR) break;  // the reader is gone
     if (n > 0) left.remove_prefix(static_cast<std::size_t>(n));
   }
   pipe_ = Descriptor();

@@ -1,6 +1,6 @@
 #pragma once
-// What a command learns of the process that it started in the background: that it is ready, or its
-// error. One report, whatever processes the started one is split into:
+// Reports to a command whether the process that it started in the background is ready or failed.
+// One report, whatever processes the started one is split into:
 //
 //   daemon --- leave_to_daemon() ---> supervisor --- enter_daemon() ---> takeover
 //     |                                                                     |
@@ -9,13 +9,13 @@
 // Each arrow to the right in the first line follows a fork.
 //
 // - daemon: the command waits, and gets the report of this process. The process ends when the
-//   command does: a user who stops waiting wants no mount later. The state at the start.
+//   command does: a user who stops waiting wants no mount later. The initial state.
 // - supervisor: another process reports.
-// - takeover: a later daemon of the supervisor, which continues what an earlier one began. The
-//   command has its report already.
+// - takeover: a later daemon of the supervisor, which continues an earlier one's work. The command
+//   has its report already.
 // - reported: the command has returned.
 //
-// In the foreground nobody waits: the report begins as `reported`.
+// In the foreground nobody waits: the report begins in state `reported`.
 
 #include <memory>
 #include <string>
@@ -31,9 +31,9 @@ class StartReport {
  public:
   enum class State { daemon, supervisor, takeover, reported };
 
-  /// Of a process in the foreground.
+  /// For a process in the foreground.
   StartReport();
-  /// `pipe`: where the report is written. `null`: of /dev/null, opened in advance.
+  /// `pipe`: the report is written to it. `null`: a descriptor of /dev/null, opened in advance.
   StartReport(Descriptor pipe, Descriptor null);
   ~StartReport();
   StartReport(const StartReport&) = delete;

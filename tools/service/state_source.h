@@ -1,5 +1,5 @@
 #pragma once
-// Where a daemon tells of its state: the directory of a mount, or the socket of `batchfs serve`.
+// Source of a daemon's state: the directory of a mount, or the socket of `batchfs serve`.
 
 #include <string>
 
@@ -13,24 +13,24 @@ namespace batchfs {
 
 class StateSource {
  public:
-  /// `place`: a directory where a store is mounted, or a socket. Throws invalid_argument for
-  /// anything else, not_found where there is nothing.
+  /// `place`: a mount point of batchfs, or a socket. Throws invalid_argument for anything else,
+  /// not_found if nothing exists there.
   explicit StateSource(const std::string& place);
 
   /// The real path of the mount, or the socket.
   const std::string& path() const { return path_; }
   bool is_socket() const { return is_socket_; }
 
-  /// May hold anything: the daemon may be another user's, and any program. Throws not_found where
-  /// the daemon has ended, timed_out where a socket does not answer; a mount that hangs does not
-  /// return.
+  /// Contents are arbitrary: the daemon may be another user's, and any program. Throws not_found if
+  /// the daemon has ended, timed_out if a socket does not answer; a call on a mount that hangs does
+  /// not return.
   std::string text(handoff::StateText what) const;
   /// The same, parsed. Throws corrupt as well.
   Json json(handoff::StateText what) const;
   /// For messages: "DIR/.batchfs/status.json", or the socket.
   std::string where(handoff::StateText what) const;
 
-  /// After text() threw `error`: has the mount ended, or does nobody serve the socket any more?
+  /// After text() threw `error`: has the mount ended, or has the socket no listener any more?
   bool has_ended(const Error& error) const;
 
  private:

@@ -15,8 +15,8 @@ class StoredDescriptors {
  public:
   /// Has the manager kept some for this process?
   static bool are_there();
-  /// Makes those that the manager gave to `parent`, of which this process is a fork, this one's.
-  /// Returns them.
+  /// Takes over the descriptors that the manager passed to `parent`, of which this process is a
+  /// fork. Returns them.
   static std::vector<int> hand_on(pid_t parent);
   /// Takes LISTEN_* out of the environment.
   StoredDescriptors();

@@ -40,15 +40,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// How often a daemon that has said nothing is looked at.
+/// Interval for checks of a daemon that is silent.
 constexpr milliseconds kGlance{500};
-/// What a daemon that was told to end has for it.
+/// Time for a daemon to end when asked to.
 constexpr std::chrono::seconds kTimeToEnd{15};
 
-/// What systemd keeps.
+/// Names of the descriptors that systemd keeps.
 constexpr char kSessionName[] = "batchfs-session", kStateName[] = "batchfs-state";
 
-/// What the daemon tells, the first byte of a packet.
+/// Messages of the daemon, the first byte of a packet.
 constexpr char kMounted = 'm', kTurn = 't', kDaemonReady = 'r', kServed = 's', kDaemonFailed = 'e',
                kEnded = 'x', kAlive = 'a', kEnding = 'q';
 
@@ -118,7 +118,7 @@ class Supervisor {
   }
 
  private:
-  /// A session whose supervisor was killed, and which systemd has kept.
+  /// Takes over a session whose supervisor was killed, and whose descriptors systemd has kept.
   void take_stored() {
     StoredDescriptors stored;
     const int session = stored.take(kSessionName), state = stored.take(kStateName);
@@ -144,9 +144,9 @@ class Supervisor {
   }
 
   /// The wait status of a daemon that has died with a thread that cannot end before it has an
-  /// answer of the mount itself (the watchdog's), so that waitpid(2) says nothing yet; nullopt for
-  /// any other. The next daemon gives the answer. A crash that writes a core waits for such a
-  /// thread too; readers need not wait for the core.
+  /// answer of the mount itself (the watchdog's), so that waitpid(2) does not report it yet;
+  /// nullopt for any other. The next daemon gives the answer. A crash that writes a core waits for
+  /// such a thread, too; readers need not wait for the core.
   std::optional<int> stuck() const {
     std::ifstream file(fmt::format("/proc/{}/stat", daemon_));
     std::string line;
@@ -155,7 +155,7 @@ class Supervisor {
     if (name_end == std::string::npos || name_end + 2 >= line.size()) return std::nullopt;
     if (line[name_end + 2] == 'Z') return W_EXITCODE(0, SIGKILL);
     if (!is_set("CoreDumping:")) return std::nullopt;
-    // The last field, exit_code: the signal. 0 where the kernel does not tell.
+    // The last field, exit_code: the signal. 0 if the kernel does not report it.
     const int signal = std::atoi(line.c_str() + line.rfind(' ')) & 0x7f;
     return W_EXITCODE(0, signal != 0 ? signal : SIGABRT);
   }
@@ -168,13 +168,13 @@ class Supervisor {
     return false;
   }
 
-  /// The daemon has been silent for too long.
+  /// Kills a daemon that has been silent for too long.
   void end_hang() {
     hung_ = true;
     ::kill(daemon_, SIGKILL);
   }
 
-  /// Until the daemon has ended. Returns its wait status.
+  /// Watches the daemon until it ends. Returns its wait status.
   int watch() {
     for (;;) {
       pollfd events[] = {{signals_, POLLIN, 0},
@@ -188,14 +188,14 @@ class Supervisor {
         ends_by_ = Clock::now() + kTimeToEnd;
       }
       hear();
-      // A debugger may stop the daemon for as long as somebody thinks; what it took does not count
-      // once it has left, either.
+      // A debugger may stop the daemon for any time; the time in the debugger does not count
+      // afterwards, either.
       const bool held = probed_ && is_set("TracerPid:");
       if (held) silence_.heard();
       silence_.look(Clock::now(), probed_ && !held);
       if (!hung_ && silence_.length() > options_.hang_timeout) end_hang();
       if ((events[1].revents & POLLHUP) != 0) {
-        // The daemon has closed it by ending; its end comes as a signal.
+        // The daemon's end closed the channel; the signal of its end follows.
         pollfd signal{signals_, POLLIN, 0};
         ::poll(&signal, 1, static_cast<int>(kGlance.count()));
       }
@@ -213,7 +213,7 @@ class Supervisor {
     }
   }
 
-  /// What the daemon tells.
+  /// Handles the daemon's messages.
   void hear() {
     while (auto packet = receive_packet(channel_)) {
       switch (packet->text[0]) {
@@ -269,33 +269,33 @@ class Supervisor {
     ::close(connection);
   }
 
-  /// It takes over, or has gone away.
+  /// The successor takes over, or has disconnected.
   void hear_successor() {
     const auto packet = receive_packet(successor_);
     if (!packet || packet->text != kGo) {
       ::close(std::exchange(successor_, -1));
       return;
     }
-    // Whatever the daemon has not answered by now the kernel sends again.
+    // The kernel resends all requests that the daemon has not answered.
     ::kill(daemon_, SIGKILL);
     while (::waitpid(daemon_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    stop_listening(std::exchange(listener_, -1));  // the other listens there when it serves
+    stop_listening(std::exchange(listener_, -1));  // the successor listens there when it serves
     forget_stored();
     send_packet(successor_, kGone);
     say("another supervisor takes over", false);
     leave(0);
   }
 
-  /// Has the one whose session it was ended? Then the session is to be kept. Asked to, it ends at
-  /// once.
+  /// Has the supervisor that had the session ended? Then the session is kept. When asked to, that
+  /// supervisor ends at once.
   bool is_predecessor_gone() const {
     pollfd connection{predecessor_, 0, 0};
     return asked_for_turn_ &&
            ::poll(&connection, 1, static_cast<int>(milliseconds(kTimeToEnd).count())) == 1;
   }
 
-  /// Was this process told to end? True once.
+  /// Was this process asked to end? True once.
   bool take_signals() {
     bool told = false;
     signalfd_siginfo signal;
@@ -305,7 +305,7 @@ class Supervisor {
     return told;
   }
 
-  /// Decides what follows the daemon's end: returns when another is to be started.
+  /// Handles the daemon's end. Returns if another daemon is to be started.
   void after(int status) {
     if (ended_ || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
       forget_stored();
@@ -317,7 +317,7 @@ class Supervisor {
                        : "gave up: " + why_;
     if (predecessor_ >= 0) {
       if (!is_predecessor_gone())
-        leave(WIFEXITED(status) ? WEXITSTATUS(status) : 1);  // it serves on
+        leave(WIFEXITED(status) ? WEXITSTATUS(status) : 1);  // the predecessor continues to serve
       ::close(std::exchange(predecessor_, -1));
       was_ready_ = lasting_ = true;
     }
@@ -352,7 +352,7 @@ class Supervisor {
     }
   }
 
-  /// Ends as the daemon did, by the signal that was meant for both.
+  /// Ends by the same signal as the daemon, which was meant for both.
   static void end_by(int signal) {
     const sigset_t signals = supervisor_signals();
     ::signal(signal, SIG_DFL);
@@ -371,7 +371,7 @@ class Supervisor {
     leave(1);
   }
 
-  /// Ends the session, so that nobody waits for an answer any more, and the mount.
+  /// Ends the session, so that no reader waits for an answer any more, and the mount.
   void end_mount() {
     if (session_ < 0) return;
     forget_stored();
@@ -413,11 +413,11 @@ class Supervisor {
   bool served_ = false;                     // this one
   bool lasting_ = false, ended_ = false;
   bool probed_ = false,
-       hung_ = false;  // this one: it gives signs of life; it did not, and was killed
+       hung_ = false;  // this daemon: it gives signs of life; it did not, and was killed
   Silence silence_{2 * kGlance};
   std::string why_, before_;
   Restarts restarts_;
-  std::optional<Clock::time_point> ends_by_;  // this was told to end
+  std::optional<Clock::time_point> ends_by_;  // set when this process was asked to end
 };
 
 }  // namespace
@@ -425,8 +425,8 @@ class Supervisor {
 void Supervised::take_turn() const {
   if (predecessor < 0) return;
   send_packet(channel, std::string(1, kTurn));
-  // The manager follows this supervisor from here on (`systemctl reload`): the end of the other is
-  // not that of the service.
+  // From now on the service manager follows this supervisor (`systemctl reload`): the predecessor's
+  // end is not the end of the service.
   notify_service_manager(fmt::format("MAINPID={}", ::getppid()));
   const bool asked = send_packet(predecessor, kGo);
   const auto answer = asked ? receive_packet(predecessor, true) : std::nullopt;
@@ -446,7 +446,7 @@ void Supervised::ready(bool lasting) const {
 }
 
 void Supervised::alive() const {
-  // Not waited for: a supervisor that is stopped hears enough of them.
+  // Does not wait: a stopped supervisor receives enough of them.
   ::send(channel, &kAlive, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -19,10 +19,11 @@ namespace batchfs {
 
 namespace {
 
-/// What the other side has to answer; a supervisor does nothing that takes long.
+/// Time for the other side to answer; a supervisor does nothing that takes long.
 constexpr timeval kTakeoverTimeout{30, 0};
 
-/// The device's number tells mounts apart. False where the path is too long for an address.
+/// The path contains the device number, which identifies the mount. False if it is too long for an
+/// address.
 bool address_in(const std::string& directory, const std::string& device, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
@@ -32,7 +33,7 @@ bool address_in(const std::string& directory, const std::string& device, sockadd
   return true;
 }
 
-/// -1 with errno.
+/// Returns -1 with errno on failure.
 int connect_to(const sockaddr_un& address) {
   const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (connection >= 0 &&
@@ -44,7 +45,7 @@ int connect_to(const sockaddr_un& address) {
   return -1;
 }
 
-/// Removes a socket that a killed supervisor left. False when somebody listens there.
+/// Removes a socket that a killed supervisor left. False if somebody listens on it.
 bool remove_dead(const sockaddr_un& address) {
   const int connection = connect_to(address);
   if (connection >= 0) ::close(connection);
@@ -97,7 +98,7 @@ TakenSession ask_for_session(const std::string& mountpoint) {
   const std::string path = require_batchfs_mount(mountpoint);
   const std::string device = mounted_device(path).value_or("");
   int connection = -1;
-  // The supervisor may have had another environment, and with it another directory.
+  // The supervisor may have run in another environment, and with it used another directory.
   for (const std::string& directory : handoff::private_directories()) {
     sockaddr_un address;
     if (!address_in(directory, device, address)) continue;

@@ -1,17 +1,17 @@
 #pragma once
 // The hand-over of a live session from one supervisor to another: `batchfs mount --replace`.
 //
-// A supervisor listens at a socket in the user's private directory
+// A supervisor listens on a socket in the user's private directory
 // (gpu/handoff/private_directory.h), named after the mount's device number, which no other mount
-// has. An abstract name would be anybody's to take first. What a killed supervisor leaves there is
-// replaced by the next one of that number. Either side makes sure that the other is the same user.
-// Messages, in this order:
+// has. Anybody could take an abstract name first. The socket of a killed supervisor is replaced by
+// the next one of that number. Either side checks that the other is the same user. Messages, in
+// this order:
 //
 //   old to new  the descriptors of the session and of its state, or why it cannot be replaced
 //   new to old  `go`, when a daemon is ready to take over: the store is open, views are resolved
 //   old to new  `gone`, when the old daemon has ended; then the old supervisor ends
 //
-// A new one that goes away before it says `go` changes nothing.
+// A successor that disconnects before it sends `go` changes nothing.
 
 #include <string>
 

@@ -30,7 +30,7 @@ struct PresenceLimits {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
-/// Lists the array's objects, where that is allowed. Blocks. Throws nothing but std::bad_alloc.
+/// Lists the array's objects, if that is allowed. Blocks. Throws only std::bad_alloc.
 ChunkPresence chunk_presence(Store& store, const ArrayMetadata& metadata,
                              const PresenceLimits& limits);
 

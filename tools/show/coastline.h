@@ -14,13 +14,13 @@ using Polyline = std::vector<LonLat>;
 /// About 130 lines, read from the program once. Thread-safe.
 const std::vector<Polyline>& coastlines();
 
-/// Lines in the form that coastline_data.cc describes. Damaged text gives fewer points.
+/// Lines in the format described in coastline_data.cc. Damaged text results in fewer points.
 std::vector<Polyline> parse_polylines(const char* text);
 
 /// The part of the coastlines inside a map, as the "d" of an SVG path. `longitudes` are those of
 /// the middles of the map's columns from the left, `latitudes` those of its lines from the top; the
-/// map is `width` times `height`. Empty where one of them does not rise or fall throughout, has
-/// values that are no such degrees, or where there is no coast.
+/// map is `width` times `height`. Empty if one of them does not rise or fall throughout or has
+/// values that are not such degrees, or if there is no coast.
 std::string coast_path(const std::vector<double>& longitudes, const std::vector<double>& latitudes,
                        double width, double height);
 

@@ -50,7 +50,7 @@ void add_bands(const std::vector<InspectedArray>& arrays, std::vector<ColourSet>
   }
 }
 
-/// "FF8000"; nullopt where it is no such text.
+/// Parses "FF8000"; nullopt for other texts.
 std::optional<std::array<double, 3>> colour_of(const Json& text) {
   if (!text.is_string()) return std::nullopt;
   const std::string digits = text.get<std::string>();
@@ -73,7 +73,7 @@ std::optional<std::pair<double, double>> range_of(const Json& channel) {
                                                                   : std::nullopt;
 }
 
-/// "channels" of the "omero" of a group; null where there are none.
+/// "channels" of the "omero" of a group; null if there are none.
 const Json* omero_channels(const Hierarchy& hierarchy, const std::string& group) {
   const auto found = hierarchy.groups.find(group);
   if (found == hierarchy.groups.end()) return nullptr;

@@ -21,7 +21,7 @@ struct ColourPart {
   std::optional<std::pair<std::size_t, std::int64_t>> at;  // a position along a dimension
   std::string name;                                        // "red b04", "Actin (ff0000)"
   std::array<double, 3> colour{};                          // of its largest values, 0 to 1
-  std::optional<std::pair<double, double>> range;          // that the metadata say
+  std::optional<std::pair<double, double>> range;          // from the metadata
 };
 
 struct ColourSet {
@@ -31,11 +31,11 @@ struct ColourSet {
   bool own_ranges = false;   // parts are stretched each by itself, else together
 };
 
-/// Texts of the coordinate of a dimension of an array; empty where it has none.
+/// Texts of the coordinate of an array's dimension; empty if it has none.
 using LabelsOf =
     std::function<std::vector<std::string>(const InspectedArray& array, const std::string& dim)>;
 
-/// At most kMaxColourSets, in the order of `arrays`. Of a pyramid one level. `arrays` outlive the
+/// At most kMaxColourSets, in the order of `arrays`; one level of a pyramid. `arrays` outlive the
 /// result.
 std::vector<ColourSet> colour_sets(const Hierarchy& hierarchy,
                                    const std::vector<InspectedArray>& arrays,

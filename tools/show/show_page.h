@@ -1,5 +1,5 @@
 #pragma once
-// The page that `batchfs show` writes: what a store holds, with pictures, in one HTML file.
+// The page that `batchfs show` writes: the contents of a store, with pictures, in one HTML file.
 
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ namespace batchfs {
 
 struct ShowPage {
   static constexpr std::size_t kMaxRows = 2000;  // of the tables of arrays
-  /// Of pictures of variables, and of batches: none is added after so many.
+  /// Total of the pictures of variables, and of those of batches: no more are added beyond it.
   static constexpr std::size_t kMaxPictureBytes = 4 << 20;
   static constexpr std::size_t kMaxSheetBytes = 2 << 20;  // of one batch
   static constexpr std::size_t kMaxViews = 24;
@@ -26,10 +26,10 @@ struct ShowPage {
   std::vector<ShownVariable> variables;
   std::vector<ShownView> views;
   std::vector<std::string> left_out;  // paths of variables without a section
-  std::size_t more_views = 0;         // that are left out
+  std::size_t more_views = 0;         // left out
 };
 
-/// At most about 16 MB: beyond its limits names are counted and left out.
+/// Writes at most about 16 MB: names beyond the limits are counted and left out.
 std::string show_page(const ShowPage& page);
 
 }  // namespace batchfs

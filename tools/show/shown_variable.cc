@@ -24,7 +24,7 @@ constexpr double kPictureWidth = 720, kMinHeight = 90, kMaxHeight = 720;
 constexpr std::uint64_t kMaxIndexBytes = 8 << 20;  // of a coordinate that is read
 constexpr std::int64_t kMaxIndexChunks = 64;
 
-/// The values of a dimension's coordinate; null where there is none, it is large or cannot be read.
+/// The values of a dimension's coordinate; null if there is none, it is large or cannot be read.
 const Dataset::Index* index_of(const Dataset& coordinates, const std::string& dim) {
   const Variable* variable = coordinates.index_of(dim);
   if (variable == nullptr || variable->cf.joined_characters > 0) return nullptr;
@@ -75,7 +75,7 @@ std::string short_label(std::string text) {
   return shortened(text, kMaxLabel);
 }
 
-/// Empty where the dimension has no labels, or no such position.
+/// Empty if the dimension has no labels, or no such position.
 std::string label_at(const Dataset& coordinates, const std::string& dim, std::int64_t i) {
   const Dataset::Index* index = index_of(coordinates, dim);
   if (index == nullptr || i < 0 || i >= index->values.shape[0]) return {};
@@ -215,7 +215,7 @@ std::vector<std::string> VariableReader::labels_of(const InspectedArray& array,
     for (std::int64_t i = 0; i < index->values.shape[0]; ++i)
       labels.push_back(label_text(*index, i));
   } catch (const Error&) {
-    labels.clear();  // what cannot be read has no labels; inspect says why
+    labels.clear();  // unreadable coordinates have no labels; inspect reports why
   }
   return labels;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a page shows of one variable: a picture of a part of it, and what its values there are.
+// One variable on a page: a picture of a part of it, and a summary of the part's values.
 
 #include <cstdint>
 #include <map>
@@ -21,32 +21,32 @@ struct ShownAxis {
   std::string name, units, first, last;  // first: left, or top
 };
 
-/// Texts come from the store as they are: escape them.
+/// Texts are unescaped store contents: escape them.
 struct ShownVariable {
   std::string path, title, units, type;
   std::string position;  // "time 2000-01-15 (16 of 31)", the dimensions that are not shown
   std::string region;    // "the middle 2048 x 2048 of 10980 x 10980"; empty: all of the plane
-  std::string why_not;   // it has no sample; else empty
+  std::string why_not;   // why there is no sample; else empty
   std::int64_t chunks = 0;
   std::uint64_t bytes = 0;  // decoded, of the chunks that were read
   SampleSummary summary;
   std::optional<ColourScale> scale;  // of the picture; nullopt: true colours
-  std::vector<std::byte> png;        // empty: there is no picture
+  std::vector<std::byte> png;        // empty: no picture
   std::int64_t across = 0, down = 0;
   ShownAxis lines, columns;
-  std::string coast;  // as coast_path(), for picture_size()
+  std::string coast;  // coast_path() for picture_size()
   ChunkPresence presence;
-  const InspectedArray* array = nullptr;  // null: several, see `title`
+  const InspectedArray* array = nullptr;  // null: several arrays, see `title`
 };
 
 /// Width and height of a picture on the page, in user units: neither too flat nor too high.
 std::pair<double, double> picture_size(std::int64_t across, std::int64_t down);
 
-/// Reads parts of variables and keeps the coordinates that several have in common. Of one thread at
-/// a time.
+/// Reads parts of variables and caches the coordinates that several have in common. Not
+/// thread-safe.
 class VariableReader {
  public:
-  /// All outlive it.
+  /// The arguments outlive it.
   VariableReader(const OpenedStore& opened, Engine& engine) : opened_(opened), engine_(engine) {}
 
   /// `name`: of the array, or of a field of it. Errors become `why_not`. Sets no presence.
@@ -54,7 +54,7 @@ class VariableReader {
                         const SampleLimits& limits);
   /// A picture in true colours, without summary; `title` names the bands and their ranges.
   ShownVariable look_at(const ColourSet& set, const SampleLimits& limits);
-  /// As LabelsOf.
+  /// The labels of a dimension, see LabelsOf.
   std::vector<std::string> labels_of(const InspectedArray& array, const std::string& dim);
 
  private:

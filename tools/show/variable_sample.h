@@ -12,34 +12,35 @@
 
 namespace batchfs {
 
-/// Limits of what is read of one variable.
+/// Limits for one variable.
 struct SampleLimits {
   static constexpr std::int64_t kMaxChunks = 64;
-  /// Decoded bytes of its chunks; values in memory take at most as much again.
+  /// Decoded bytes of its chunks; the values take at most as much again.
   std::uint64_t bytes = UINT64_C(256) << 20;
 };
 
-/// Which part is read. Dimensions are numbers of Variable::dims.
+/// The part to read. Dimensions are numbers of Variable::dims.
 struct SamplePlan {
   std::optional<PlaneAxes> plane;  // nullopt: fewer than two dimensions
   Box box;                         // array coordinates
-  std::int64_t chunks = 0;         // that the box touches
+  std::int64_t chunks = 0;         // touched by the box
   std::uint64_t bytes = 0;         // decoded, of these chunks
   bool is_whole_plane = true;
-  std::optional<std::size_t> held;  // a dimension whose position is chosen, and stays
+  std::optional<std::size_t> held;  // a dimension whose position is chosen and must not change
 };
 
-/// At the middle of the dimensions that are not shown. `facts`: of each dimension. Throws
-/// not_supported, saying why, where the values are no numbers or one chunk is past the limit; a
-/// variable without elements gives an empty box.
+/// Takes the middle of the dimensions that are not shown. `facts`: of each dimension. Throws
+/// not_supported, with the reason, if the values are not numbers or one chunk exceeds the limit;
+/// the box is empty for a variable without elements.
 SamplePlan plan_sample(const Variable& variable, const std::vector<DimFacts>& facts,
                        const SampleLimits& limits);
 
-/// Of the values of a sample. Infinite values count as neither missing nor valid.
+/// Statistics of a sample's values. Infinite values count as neither missing nor valid.
 struct SampleSummary {
   std::int64_t count = 0, missing = 0, infinite = 0;
-  double min = 0, max = 0, mean = 0;    // of the finite ones, if there are any
-  std::vector<std::int64_t> histogram;  // of the finite ones, from min to max; empty without any
+  double min = 0, max = 0, mean = 0;  // of the finite ones, if any
+  // of the finite ones, from min to max; empty if there are none
+  std::vector<std::int64_t> histogram;
 
   std::int64_t finite() const { return count - missing - infinite; }
 };
@@ -52,12 +53,12 @@ struct VariableSample {
   SampleSummary summary;
 };
 
-/// Picture elements either way, at most.
+/// Maximum width and height of a picture, in elements.
 inline constexpr std::int64_t kMaxPicture = 360;
 
-/// Reads what `plan` says; where the middle holds no value at all, the first and then the last
-/// position of the dimensions that are not shown. Blocks; not for workers of the engine. Throws
-/// what reading throws.
+/// Reads the part in `plan`; if the middle holds no value at all, the first and then the last
+/// position of the dimensions that are not shown. Blocks; not for workers of the engine. Throws the
+/// errors of reading.
 VariableSample read_sample(Engine& engine, const Variable& variable, SamplePlan plan);
 
 /// `values`: C order, native byte order. Precondition: has_number(type).

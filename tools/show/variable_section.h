@@ -8,12 +8,12 @@
 
 namespace batchfs {
 
-/// Coastlines that maps of a page have in common: each is in the page once.
+/// Coastlines shared by the maps of a page: each is in the page once.
 class CoastSymbols {
  public:
   /// The id of a symbol that draws `path`.
   std::string id_of(const std::string& path);
-  /// The symbols, for anywhere in the page.
+  /// The symbols, to be placed anywhere in the page.
   std::string html() const;
 
  private:
@@ -28,21 +28,21 @@ std::string variable_section(const ShownVariable& variable, const std::string& i
 std::string colours_section(const ShownVariable& picture, const std::string& id,
                             CoastSymbols& coasts);
 
-/// Bars of a histogram with its range; `name` is read to who cannot see it.
+/// Bars of a histogram with its range; `name` is for screen readers.
 std::string histogram_picture(const SampleSummary& summary, const std::string& name,
                               const std::string& units);
 
-/// Which chunks are stored, by position.
+/// Picture of the stored chunks, by position.
 std::string presence_picture(const ChunkPresence& presence, const std::string& column_name,
                              const std::string& row_name, bool shards);
 
-/// "1,234", "0.5 %": a share of a count; "below 0.1 %" for what would be 0.
+/// "1,234", "0.5 %": a share of a count; "below 0.1 %" instead of a share rounded to 0.
 std::string share_text(std::int64_t part, std::int64_t all);
 
 /// A value of a sample in few digits.
 std::string value_text(double value);
 
-/// What a section needs of the page's style.
+/// CSS that a section requires.
 extern const char* const kVariableStyle;
 
 }  // namespace batchfs

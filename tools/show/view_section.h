@@ -10,7 +10,7 @@ namespace batchfs {
 /// A section with a heading of level 3 and this id.
 std::string view_section(const ShownView& view, const std::string& id);
 
-/// What a section needs of the page's style.
+/// CSS that a section requires.
 extern const char* const kViewStyle;
 
 }  // namespace batchfs

@@ -26,7 +26,7 @@ struct TaskRunOptions {
 /// Adds them, and --json.
 void add_task_run_options(CLI::App& app, TaskRunOptions& options);
 
-/// An option that only merging may go without, by its name.
+/// An option that is required except for merging, by its name.
 struct RequiredUnlessMerged {
   std::string name;
   const std::string& value;
@@ -44,8 +44,8 @@ void do_task(const TaskRunOptions& options, Json identity, const std::vector<std
              const StoreConfig& config, Output& output,
              const std::function<std::string()>& compute);
 
-/// Calls `use` with the result of each task, in order; returns their number. `identity`, where the
-/// command line names the store, must be that of the parts. Throws not_found for missing parts,
+/// Calls `use` with the result of each task, in order; returns their number. `identity`, if the
+/// command line names the store, must equal that of the parts. Throws not_found for missing parts,
 /// invalid_argument for those of another run or command, corrupt.
 int merge_tasks(const TaskRunOptions& options, const std::string& command,
                 std::optional<Json> identity, const StoreConfig& config,

@@ -127,12 +127,12 @@ BATCHFS_WRITER_API int batchfs_writer_samples(batchfs_writer* writer, int64_t* s
 BATCHFS_WRITER_API int batchfs_writer_starts(batchfs_writer* writer, int64_t* starts,
                                              size_t capacity, size_t* count, char* error);
 
-/* Of each of these samples: 1 where the output has it, 0 where batchfs_writer_missing counts it; as
- * batchfs_writer_remaining. */
+/* For each of these samples 1 if the output has it, 0 if batchfs_writer_missing counts it. Arguments
+ * as for batchfs_writer_remaining. */
 BATCHFS_WRITER_API int batchfs_writer_done(batchfs_writer* writer, uint8_t* done, size_t capacity,
                                            size_t* count, char* error);
 
-/* What the output has, as JSON: {"dims": ["time"], "arrays": [{"name": "t2m", "tensor": "y",
+/* The output's description, as JSON: {"dims": ["time"], "arrays": [{"name": "t2m", "tensor": "y",
  * "tensor_dims": ["sample", "time", "latitude"], "dtype": "float32", "dims": ["time", "latitude"],
  * "shape": [28, 32]}]}, where the first "dims" are those that windows move along. Sets `*size` to
  * the bytes of the text without the NUL behind it, and writes it, with the NUL, where it fits into

@@ -30,7 +30,7 @@ namespace {
 
 Error invalid(std::string why) { return Error(ErrorCode::invalid_argument, std::move(why)); }
 
-/// As much of the text as the caller's buffer takes, cut between code points.
+/// Copies the text as far as the caller's buffer takes it, cut between code points.
 void give(char* error, const char* text) {
   if (error == nullptr) return;
   std::size_t size = std::strlen(text);
@@ -42,7 +42,7 @@ void give(char* error, const char* text) {
   error[size] = '\0';
 }
 
-/// Runs `body`; what it throws becomes an errno and a text.
+/// Runs `body`; turns its exceptions into an errno and a text.
 template <class Body>
 int guarded(char* error, Body&& body) {
   try {
@@ -64,7 +64,7 @@ int guarded(char* error, Body&& body) {
   }
 }
 
-/// What the first version of the struct had: less is a size that the caller did not set.
+/// Size of the struct's first version: a caller that passes less did not set the size.
 constexpr std::size_t kFirstOptions =
     offsetof(batchfs_writer_options, store_options) + sizeof(batchfs_writer_options::store_options);
 
@@ -162,7 +162,7 @@ batchfs::PredictionOutput& output_of(batchfs_writer* writer) {
   return writer->output;
 }
 
-/// Sets the count, and as many numbers as the caller's memory takes.
+/// Sets the count and copies as many numbers as the caller's memory takes.
 template <class Numbers, class Number>
 void give(const Numbers& all, Number* numbers, std::size_t capacity, std::size_t* count) {
   if (count == nullptr || (numbers == nullptr && capacity > 0))

@@ -106,7 +106,7 @@ Dims PredictionOutput::shape_of(std::uint32_t tensor, std::span<const std::int64
   if (!batch_of_.empty() && !samples.empty()) {
     const auto& numbers = epoch_.samples.numbers;
     const auto row = std::lower_bound(numbers.begin(), numbers.end(), samples[0]);
-    if (row != numbers.end() && *row == samples[0])  // else the writer says so
+    if (row != numbers.end() && *row == samples[0])  // otherwise the writer reports it
       full = view_->shapes(batch_of_[static_cast<std::size_t>(row - numbers.begin())])[tensor];
   }
   for (std::size_t d = 1; d < full.size(); ++d) shape.push_back(full[d]);

@@ -20,7 +20,7 @@ namespace batchfs {
 
 struct OutputRequest {
   std::string store;
-  std::vector<std::string> store_options;  // of the command line: "--anon"
+  std::vector<std::string> store_options;  // as on the command line: "--anon"
   std::string view;                        // a file's name, or its text, which begins with '{'
   std::optional<std::string> part;         // of its split
   DescriptionOptions description;
@@ -30,38 +30,39 @@ struct OutputRequest {
 /// Thread-safe.
 class PredictionOutput {
  public:
-  /// Throws what opening the store and the view does, describe_predictions() and PredictionWriter.
+  /// Throws the errors of opening the store and the view, of describe_predictions() and of
+  /// PredictionWriter.
   explicit PredictionOutput(const OutputRequest& request);
 
-  /// `tensor` may be empty where one is predicted; `strides` null: C order. Throws as
+  /// `tensor` may be empty if only one is predicted; `strides` null: C order. Throws the errors of
   /// PredictionWriter::write().
   void write(const std::string& tensor, std::span<const std::int64_t> samples, const void* values,
              const DataType& type, const std::int64_t* strides);
   /// This rank's batches with samples that the output lacks, ascending.
   std::vector<std::int64_t> remaining() const;
-  /// Throws invalid_argument for a number that the epoch does not have.
+  /// Throws invalid_argument for a number outside of the epoch.
   std::vector<std::int64_t> batch_samples(std::int64_t batch) const;
-  /// As JSON: the arrays, and the dimensions that windows move along.
+  /// The description as JSON: the arrays, and the dimensions that windows move along.
   const Json& description() const { return described_; }
-  /// Those of the epoch, ascending.
+  /// The samples of the epoch, ascending.
   const PredictionSamples& samples() const { return epoch_.samples; }
-  /// Of what is written for samples of one batch. `tensor` as for write().
+  /// Shape of the values to write for samples of one batch. `tensor` as for write().
   Dims shape(const std::string& tensor, std::span<const std::int64_t> samples) const;
-  /// Of each sample: is it in the output?
+  /// Whether each sample is in the output.
   std::vector<bool> done() const;
   std::uint64_t missing() const;
   bool finished() const;
-  /// Throws stale when a store has changed meanwhile: then the output is not finished.
+  /// Throws stale if a store has changed meanwhile: the output then stays unfinished.
   void close();
   void suspend();
 
  private:
   using Tensors = std::map<std::string, std::uint32_t>;  // numbers in the view, by name
 
-  /// `name` may be empty where there is one.
+  /// `name` may be empty if there is only one.
   Tensors::const_iterator tensor_named(const std::string& name) const;
-  /// Of the values that are passed for these samples: where batches differ, that of the batch of
-  /// the first one.
+  /// Shape of the values that are passed for these samples: if batches differ, that of the first
+  /// sample's batch.
   Dims shape_of(std::uint32_t tensor, std::span<const std::int64_t> samples) const;
 
   OpenedView opened_;
@@ -72,7 +73,7 @@ class PredictionOutput {
   const bool reduces_;
   Tensors tensors_;
   Json described_;
-  /// Of each row of the samples, a batch that has it; empty where all batches have one shape.
+  /// For each row of the samples, a batch that has it; empty if all batches have one shape.
   std::vector<std::int64_t> batch_of_;
   std::unique_ptr<PredictionWriter> writer_;
 };

@@ -31,7 +31,7 @@ def joined(text):
 
 
 def alternative(source):
-    """What a picture shows: the comment at the beginning of its cell."""
+    """Caption of a picture: the comment at the beginning of its cell."""
     lines = itertools.takewhile(lambda line: line.startswith("#"), source.splitlines())
     text = " ".join(line.removeprefix("#").strip() for line in lines)
     if len(text) < MIN_ALTERNATIVE:

@@ -8,7 +8,7 @@ import sys
 from xml.sax.saxutils import escape
 
 BLUE, ORANGE, GREY, LINE, TEXT = "#2f6fb0", "#d9822b", "#e8ebef", "#8a94a0", "#1f2933"
-# Of groups: they differ in lightness, too.
+# Colours of groups, which differ in lightness, too.
 TINTS = ["#0b4f8a", "#d9822b", "#7fb3dd", "#8c5a9e", "#f2c879", "#3f8f6b"]
 CELL = 26
 
@@ -124,7 +124,7 @@ def batch():
 
 
 def permute(i, size, seed, epoch, stream=0):
-    """As in batchfs-view(5), section SHUFFLING."""
+    """The function of batchfs-view(5), section SHUFFLING."""
     mask, golden = (1 << 64) - 1, 0x9E3779B97F4A7C15
 
     def mix(x):

@@ -1,5 +1,5 @@
-// What fuzzing starts from goes through its target, and so does each of its beginnings: this much
-// of fuzzing every compiler can do.
+// Runs each target on its fuzzing corpus, and on each prefix of an entry: the part of fuzzing that
+// works with every compiler.
 
 #include <filesystem>
 #include <fstream>

@@ -13,7 +13,7 @@ namespace file_system_test {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// 6 times of 2 by 3; stored as 7 times what they mean.
+/// 6 times of 2 by 3; stored as 7 times their values.
 MemoryData weather() {
   MemoryData data;
   data.hierarchy.groups["deep"] = {"deep"};
@@ -37,7 +37,7 @@ const char* kTwo = R"({"name": "two", "window": {"time": 1}, "batch": 4, "tensor
 
 TEST(FileSystem, CountsTheBytesOfAllArrays) {
   Mounted mounted(weather());
-  // 36 * 2 + 3 * 4 + 6 * 4 + 1 * 8 + 0 * 4; what cannot be read does not count
+  // 36 * 2 + 3 * 4 + 6 * 4 + 1 * 8 + 0 * 4; unreadable arrays do not count
   EXPECT_EQ(mounted.files().total_bytes(), 72u + 12 + 24 + 8);
   EXPECT_THAT(mounted.read("summary.txt"), HasSubstr("116 B of values"));
 }
@@ -68,8 +68,8 @@ TEST(FileSystem, ListsTheLayoutOfTheManual) {
               ElementsAre("config.json", "log", "metrics", "status.json", "trace.json"));
 }
 
-/// Everything that can be reached: names agree between list and lookup, numbers are unique and lead
-/// back, and every file has as many bytes as its size says.
+/// Every reachable file: names agree between list and lookup, numbers are unique and lead back, and
+/// every file has as many bytes as its size.
 TEST(FileSystem, SizesNamesAndNumbersAgreeEverywhere) {
   Mounted mounted(weather(), {kAll, kTwo});
   std::set<FileNumber> seen;

@@ -34,7 +34,7 @@ class Mounted {
   }
 
   FileSystem& files() { return *files_; }
-  /// As the kernel sees them.
+  /// The files as the kernel sees them.
   Files& served() { return *served_; }
   Ino ino_of(const std::string& path) {
     Ino at = kRootIno;
@@ -84,7 +84,7 @@ class Mounted {
     return names;
   }
 
-  /// Opens a file, waiting for it. Throws what it fails with.
+  /// Opens a file and waits for it. Throws its error.
   std::shared_ptr<OpenFile> open(FileNumber number) const {
     std::promise<std::shared_ptr<OpenFile>> promise;
     files_->open(number, [&](std::shared_ptr<OpenFile> file, std::exception_ptr error) {

@@ -13,7 +13,7 @@
 namespace batchfs {
 namespace open_table_test {
 
-/// A file of so many bytes in memory, or none.
+/// A file with this number of bytes in memory, or none.
 class FakeFile final : public OpenFile {
  public:
   explicit FakeFile(std::uint64_t size = 0, bool in_memory = true, int contents = 0)
@@ -194,7 +194,7 @@ TEST_F(TakenOverTest, WhatIsMadeAgainWithTheSameContentsGoesOn) {
   table.adopt(handles_[0], 7, same_);
   EXPECT_EQ(table.find(handles_[0]), same_);
   EXPECT_EQ(table.open_again(7).value().file, same_);
-  // Another handle of the same file is served by what was compared.
+  // The compared file also serves another handle of the same file.
   table.adopt(handles_[2], 7, other_);
   EXPECT_EQ(table.find(handles_[2]), same_);
   EXPECT_EQ(log_.text(), "");

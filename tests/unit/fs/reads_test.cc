@@ -12,7 +12,7 @@ namespace reads_test {
 
 using namespace std::chrono_literals;
 
-/// A file that answers when it is told to.
+/// A file that answers when the test says so.
 class HeldFile final : public OpenFile {
  public:
   void read(std::uint64_t offset, std::uint64_t size, ReadDone done) override {
@@ -25,7 +25,7 @@ class HeldFile final : public OpenFile {
   bool throws = false;
 };
 
-/// What a read was answered with.
+/// The answer of a read.
 struct Answered {
   int times = 0, error = 0;
   std::string bytes;
@@ -33,7 +33,7 @@ struct Answered {
 
 class ReadsTest : public testing::Test {
  protected:
-  // What it would answer holds the file.
+  // The pending reads of the file hold the file.
   ~ReadsTest() override { file_->reads.clear(); }
 
   Reads::Answer into(Answered& answer) {
@@ -43,7 +43,7 @@ class ReadsTest : public testing::Test {
       answer.bytes = Mounted::text_of(bytes);
     };
   }
-  /// Reads through a handle that is not known here, waiting for the answer.
+  /// Reads through a handle of an earlier daemon and waits for the answer.
   Answered read_of_before(const std::string& path, std::uint64_t handle, std::uint64_t offset,
                           std::uint64_t size) {
     std::promise<void> done;
@@ -96,7 +96,7 @@ TEST_F(ReadsTest, ASignalEndsARead) {
   reads_.start(token, handle_, 1000, 0, 5);
   reads_.interrupt(token);
   EXPECT_EQ(answer_.error, EINTR);
-  file_->reads[0]({}, nullptr);  // nobody waits for it any more
+  file_->reads[0]({}, nullptr);  // the read was interrupted
   EXPECT_EQ(answer_.times, 1);
 }
 

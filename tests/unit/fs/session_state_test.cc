@@ -157,7 +157,7 @@ TEST_F(SessionStateTest, TheNextDaemonKnowsTheKernelsInodes) {
 }
 
 TEST_F(SessionStateTest, AnIdentityOfManyStoresIsKeptWhole) {
-  std::string identity = "3 abc";  // as Generation::identity() of a view that joins stores
+  std::string identity = "3 abc";  // like Generation::identity() of a view that joins stores
   for (int i = 0; i < 100; ++i) identity += " store" + std::to_string(i) + "=1CECHNKREP0F1RSTCMT0";
   SessionState(fd).begin_reading(identity, 1, 0);
   SessionState next(fd);

@@ -72,7 +72,7 @@ TEST(Tree, ListsAMillionBatchesByPages) {
                   {view_of({1'000'000}, R"({"window": {"t": 1}, "formats": ["npy", "npz"]})")});
   const FileNumber epoch = walk(tree, {"views", "given", "epoch-0000"});
   ASSERT_NE(epoch, 0u);
-  // As the kernel reads: each page goes on behind the last entry of the one before.
+  // Reads like the kernel: each page continues after the last entry of the previous one.
   std::uint64_t offset = 0, count = 0;
   std::string last;
   for (bool more = true; more;) {
@@ -168,7 +168,7 @@ TEST(Tree, RanksHaveTheirShareOfTheBatches) {
 }
 
 TEST(Tree, TheLargestViewsAreNumberedRightly) {
-  // As many batches as there can be, each of several files, times worlds and epochs.
+  // The maximum number of batches, each of several files, times worlds and epochs.
   const std::int64_t n = INT64_C(1) << 30;
   const auto huge = view_of({n, n}, R"({"window": {"t": 1, "x": 1}, "formats": ["npy", "npz"]})");
   const Tree many({""}, {}, std::vector<std::shared_ptr<const View>>(500, huge));
@@ -252,7 +252,7 @@ TEST(Tree, EveryEpochOfManyViewsHasItsNumber) {
 }
 
 TEST(Tree, NothingIsBelowAnArray) {
-  // No store may hold this; consolidated metadata can say it all the same.
+  // No store may contain this, but consolidated metadata can claim it.
   const Tree tree(
       {"", "a", "a/chunks", "g"},
       {array("a", {2}, {1}), array("a/chunks", {2}, {1}), array("a/values.npy", {2}, {1}),
@@ -300,7 +300,7 @@ TEST(Tree, TheHandoffIsALinkWhereThereIsOne) {
 }
 
 TEST(Tree, NumbersStayTheSameForTheSameStore) {
-  // A daemon that starts again on the same store gives every file its old number.
+  // A restarted daemon on the same store gives every file its old number.
   auto make = [] {
     return Tree({"", "g"}, {array("g/a", {9}, {2}), array("z", {3, 3}, {2, 2})},
                 {view_of({7}, R"({"window": {"t": 1}})")});

@@ -1,5 +1,5 @@
 #pragma once
-// Stores in memory whose variables are each coded in another way, some chunks missing.
+// Stores in memory whose variables use different codecs, with some chunks missing.
 
 #include <string>
 

@@ -22,7 +22,7 @@ struct Emulated {
   std::vector<std::uint32_t> status;
 };
 
-/// What the device launches for a plan or a round.
+/// Runs the kernels that the device launches for a plan or a round.
 template <int kThreads, int kTile>
 void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t zstd_blocks,
                  std::size_t zstd_frames, std::size_t unshuffles, std::uint32_t longest_unshuffle) {
@@ -41,7 +41,7 @@ void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t zstd_blo
       unshuffle_slice<kThreads>(work, i, slice);
 }
 
-/// Decodes the chunks of `plan`, whose source area is `source`. The tile is small so that even
+/// Decodes the chunks of `plan`, whose source area is `source`. The tile is small, so that even
 /// short streams have several.
 template <int kThreads = 64, int kTile = 512>
 Emulated emulate(DecodePlan& plan, const std::vector<std::uint8_t>& source,
@@ -101,7 +101,7 @@ class HostRunner {
   std::byte* staging() { return reinterpret_cast<std::byte*>(staging_.get()); }
   const std::byte* batch() const { return reinterpret_cast<const std::byte*>(batch_.get()); }
 
-  /// Checks and runs it, and returns the statuses.
+  /// Checks and runs a program. Returns the statuses.
   std::vector<std::uint32_t> run(const Program& program) {
     check_program(program, sizes_, conversions_);
     const ProgramHeader& header = program.header();

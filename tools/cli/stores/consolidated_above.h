@@ -13,8 +13,8 @@
 namespace batchfs {
 
 /// Looks for consolidated metadata at the URLs above `url`, nearest first, on the same server, and
-/// takes from it what is at and below `url`. nullopt where none holds this group, or `url` is of no
-/// web server. `open` opens a store.
+/// takes the part at and below `url` from it. nullopt if none contains this group, or `url` is not
+/// of a web server. `open` opens a store.
 std::optional<Hierarchy> hierarchy_from_above(
     const std::string& url, std::uint64_t memory,
     const std::function<std::shared_ptr<Store>(const std::string& url)>& open);

@@ -1,6 +1,6 @@
 #pragma once
-// Arrays of a web server that cannot list: they are known where a user, a view or metadata names
-// them.
+// Arrays of a web server that cannot list: only arrays that a user, a view or metadata names are
+// known.
 
 #include <string>
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace batchfs {
 
-/// Looks for nodes, see find_nodes(). True if there are more than before: `opened.hierarchy` is
-/// then another one.
+/// Looks for nodes, see find_nodes(). Returns true if it found new ones: `opened.hierarchy` is then
+/// replaced.
 bool find_named(OpenedStore& opened, const std::vector<std::string>& paths);
 
-/// Paths that a view of `group` may mean: its variables, then every other text and key in it.
+/// Paths that a view of `group` may refer to: its variables, then every other text and key in it.
 std::vector<std::string> paths_in_view(const Json& view, const std::string& group);
 
-/// What to do where a hierarchy is not complete; else empty.
+/// Advice for an incomplete hierarchy; else empty.
 std::string naming_advice(const Hierarchy& hierarchy);
 
 }  // namespace batchfs

@@ -1,5 +1,5 @@
 #pragma once
-// Options of one of the stores that a command is given: --store-option NAME.OPTION=VALUE.
+// Options of one of a command's stores: --store-option NAME.OPTION=VALUE.
 
 #include <string>
 
@@ -12,7 +12,7 @@ namespace batchfs {
 /// check_store_settings() checks the names of the stores.
 void add_store_setting(StoreOptions& options, const std::string& text);
 
-/// Throws invalid_argument for a setting of a store that is not given.
+/// Throws invalid_argument for a setting of an unknown store.
 void check_store_settings(const StoreOptions& options);
 
 /// Applies the settings of `options` for the store `name`, and for its series, to `own`: the

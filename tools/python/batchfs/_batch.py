@@ -65,7 +65,7 @@ class Tensor:
     @property
     def coords(self) -> dict[str, np.ndarray]:
         """The labels along each dimension that has the same ones for every sample: those of its coordinate, or the
-        names of channels along a stack. Those of the samples are the batch's `labels`."""
+        names of channels along a stack. The samples' labels are the batch's `labels`."""
         return dict(self._labels.coords(self.name))
 
     def denormalize(self, values: Any = None) -> Any:
@@ -234,13 +234,13 @@ class Batch:
     def index(self) -> np.ndarray:
         """The numbers of its samples, int64, in the order of the rows: the "samples" of batch-NNNNNN.json.
 
-        Of a view with "xbatcher" the number of xbatcher's batch.
+        With "xbatcher", the numbers are those of xbatcher's batches.
         """
         return self._labels.index
 
     @property
     def component(self) -> np.ndarray:
-        """Of a mixture, the name of each sample's view, in the order of the rows. Raises InvalidArgument of other views."""
+        """The name of each sample's view in a mixture, in the order of the rows. Raises InvalidArgument for other views."""
         return components_of(self._labels.schema, self._labels.index)
 
     @property
@@ -263,7 +263,7 @@ class Batch:
 
         Its coordinates are, along `sample`, `labels` (as NAME_start, where windows are longer than one position), and
         along every other dimension `coords`. xarray.open_zarr of the mount's batch-NNNNNN.zarr gives an equal one. Where
-        tensors disagree about a dimension's length, each has its own, as "x_time". Of normalized values the attribute
+        tensors disagree about a dimension's length, each has its own, as "x_time". For normalized values the attribute
         `units` is called `original_units`. Times that datetime64 does not hold are objects of cftime where that is
         installed, else numbers.
         """

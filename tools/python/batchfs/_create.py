@@ -17,7 +17,7 @@ from ._program import option_words, progress, shown_store, store_word, view_json
 from ._writer import Writer, load
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-# Options of `batchfs serve` that say how batches are made, rather than what a store has.
+# Options of `batchfs serve` about making batches, not about the store.
 _OF_SERVER = {"gpu", "gpu_memory", "memory", "prefetch", "device", "place", "view", "rank", "world", "mode", "device_memory", "part",
               "program", "start", "refresh", "idle", "wait", "background"}
 
@@ -82,7 +82,7 @@ def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store
 
 
 class _Source(NamedTuple):
-    """What is read for the output's description."""
+    """The inputs of the output's description."""
 
     store: str
     view: str  # the name of a file, or JSON
@@ -129,7 +129,7 @@ def _dtype_name(dtype: Any) -> str | None:
 
 
 def _lengths(keyword: str, lengths: Mapping[str, int] | None) -> str | None:
-    """As the library takes them: "time=1,latitude=-1"."""
+    """The lengths in the library's syntax: "time=1,latitude=-1"."""
     for dim, length in (lengths or {}).items():
         if not isinstance(length, int) or (length < 1 and length != -1):
             raise InvalidArgument(f"{keyword}= has {length!r} for '{dim}': pass a number of elements, or -1 for all of them")

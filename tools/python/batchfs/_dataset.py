@@ -25,18 +25,21 @@ _CLOSED = "the dataset is closed; open it again"
 class Dataset:
     """The batches of a view, as one rank of a world reads them. Made by `batchfs.open`.
 
-    Iterating gives the rank's batches of one epoch, the epoch `epoch`; at its end `epoch` has become the next, so
-    `for epoch in range(3): for batch in dataset: ...` reads three. Leaving a loop before the last batch and iterating
-    again starts the same epoch again. `dataset[i]` is the rank's i-th batch of `epoch`.
+    Iterating yields the rank's batches of one epoch, `epoch`; at its end `epoch` is the next
+    number: `for epoch in range(3): for batch in dataset: ...` reads three. After leaving a loop
+    before the last batch, the next iteration starts the same epoch again. `dataset[i]` is the
+    rank's i-th batch of `epoch`.
 
-    Thread-safe in the reader below; but one iteration at a time: beginning another ends the first. A forked child
-    (a DataLoader worker) gets its own connection with its first call; pickling opens the place again.
+    Thread-safe in the reader below, but only one iteration at a time: beginning another ends the
+    first. A forked child (a DataLoader worker) gets its own connection with its first call;
+    unpickling opens the place again.
 
-    `close()`, the end of a `with` block, and the end of the last reference end the connection, once no batch of it is
-    held any more. A server that `batchfs.open` has started ends with its last connection.
+    `close()`, the end of a `with` block, and the end of the last reference end the connection, once
+    no batch of it is held any more. A server that `batchfs.open` has started ends with its last
+    connection.
 
-    For a torch DataLoader take `batchfs.torch.BatchDataset`. `DataLoader(dataset, batch_size=None)` works too, but its
-    workers send every batch to the parent as a pickled copy.
+    For a torch DataLoader use `batchfs.torch.BatchDataset`. `DataLoader(dataset, batch_size=None)`
+    works, too, but its workers send every batch to the parent as a pickled copy.
     """
 
     def __init__(self, place: str | os.PathLike[str],
@@ -69,7 +72,8 @@ class Dataset:
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
         self._position: _Position | None = None
         self._resumed = False
-        self._worker: tuple[int, int] = (0, 1)  # of the workers that share this rank's batches
+        # (worker, number of workers) that share this rank's batches.
+        self._worker: tuple[int, int] = (0, 1)
         self.set_epoch(epoch)
 
     def _take(self, reader: _core.Reader) -> None:
@@ -86,7 +90,7 @@ class Dataset:
         return self._open_reader
 
     def _call(self, call: Callable[[_core.Reader], T]) -> T:
-        """call(the reader), with a server: when it has died, with another one."""
+        """call(the reader); if the server has died, starts another one and retries."""
         reader = self._reader
         try:
             return call(reader)
@@ -94,7 +98,8 @@ class Dataset:
             if self._server is None or reader.mode != "none":
                 raise
             started = self._server.ensure()
-            if started and os.getpid() == self._process:  # a child's may have ended with its parent
+            # A forked child's server may have ended with its parent.
+            if started and os.getpid() == self._process:
                 warnings.warn(f"the server of {shown_store(self._server.store)} ended and was started again: {error}",
                               RuntimeWarning, stacklevel=4)
         return call(reader)
@@ -112,7 +117,7 @@ class Dataset:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    # What there is.
+    # Properties.
 
     @property
     def name(self) -> str:
@@ -191,7 +196,7 @@ class Dataset:
     def __iter__(self) -> Iterator[Batch]:
         if (self._position is not None and self._position.count > 0 and self._process == os.getpid()
                 and self._reader.left() == 0):
-            # All batches were given out. Trainers that count them do not ask for the end.
+            # All batches were delivered. Trainers that count batches do not ask for the end.
             self.set_epoch(self._epoch + 1)
         if not self._resumed:
             self._done = 0
@@ -206,7 +211,7 @@ class Dataset:
         return self.batch(self.rank + (index % count) * self.world)
 
     def batch(self, number: int, epoch: int | None = None) -> Batch:
-        """One batch by its global number, whatever the rank; of `epoch`, or the dataset's."""
+        """One batch by its global number, of any rank; of `epoch`, or of the dataset's epoch."""
         core = self._call(lambda reader: reader.get(self._epoch if epoch is None else epoch, number))
         return self._batch_of(core)
 
@@ -223,7 +228,7 @@ class Dataset:
         All ranks are taken to have read as many batches as this one (as they have between two training steps), so
         the state is the same on every rank, and any rank's will do. A batch counts as read once it was given out.
 
-        Of a mixture, "start" says which samples of each view were read: a mixture of the same views, with other weights
+        For a mixture, "start" records which samples of each view were read: a mixture of the same views, with other weights
         or another batch, that has it as its "start" reads the others.
         """
         state: dict[str, Any] = {
@@ -252,7 +257,8 @@ class Dataset:
         a pass through the view. Views that are new begin, those of weight 0 keep their place. A store is served anew for
         it; of a mount or a socket the view must have the state's "start".
         """
-        is_mixed = "components" in self._schema and "schedule" in state  # whose views are compared by their names
+        # A mixed state is compared by the names of its views.
+        is_mixed = "components" in self._schema and "schedule" in state
         if state.get("version") != 1 or (state.get("view") != self.name and not is_mixed):
             raise InvalidArgument(f"not a state of the view '{self.name}'")
         if "schedule" in state and "components" not in self._schema:
@@ -295,7 +301,7 @@ class Dataset:
         self.set_epoch(0)
 
     def of_rank(self, rank: int, world: int) -> Dataset:
-        """The same dataset as another rank reads it, at the same place of the same epoch."""
+        """The same dataset for another rank, at the same place of the same epoch."""
         return _reopen(self._arguments | {"rank": rank, "world": world}, self.state_dict(), self._resumed)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -356,7 +362,7 @@ def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> 
 
 def _server_of(place: str, view: Any, device: str, part: str | None, program: str | os.PathLike[str] | None,
                start: Mapping[str, Any] | None, options: dict[str, Any]) -> Server | None:
-    """The server of a store; None for what is served already."""
+    """Starts the server of a store; returns None for a mount or a socket."""
     if is_store(place, view):
         return Server(place, view, {"gpu": "off" if device in ("cpu", "host") else "auto"} | options, program, start)
     given = [name for name, value in {"part": part, "program": program, "start": start, **options}.items() if value is not None]

@@ -14,7 +14,7 @@ _CPU = 1  # DLPack's kDLCPU
 
 
 def on_host(values: Any) -> np.ndarray:
-    """As a numpy array. A GPU tensor is copied to the host once, on the stream that made it."""
+    """The values as a numpy array. A GPU tensor is copied to the host once, on the stream that made it."""
     if isinstance(values, Tensor):
         return values.numpy()
     module = type(values).__module__.split(".")[0]

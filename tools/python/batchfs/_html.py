@@ -8,7 +8,7 @@ from typing import Any
 from ._program import printable
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_DEPTH, _MOST_TEXT = 100, 24, 5, 200
-_MOST_OPEN = 20  # rows of what is unfolded from the start
+_MOST_OPEN = 20  # rows of details that are open from the start
 _TABLE = '<table style="border-collapse:collapse;text-align:left;font-size:90%">'
 _CELL = 'style="text-align:left;vertical-align:top;padding:0.1em 0.6em"'
 

@@ -77,7 +77,7 @@ class ViewInfo:
 
 
 class Labels:
-    """The labels of one batch. Of a batch that was pickled it holds all of them; else they are made when asked for."""
+    """The labels of one batch: complete in a pickled batch, otherwise made on first use."""
 
     __slots__ = ("info", "_core", "_made")
 

@@ -71,7 +71,7 @@ class Layout:
 
 
 def digest_of(axes: list[Axis]) -> str:
-    """Of their names, lengths and labels."""
+    """Digest of their names, lengths and labels."""
     known = hashlib.sha256()
     for axis in axes:
         known.update(f"{axis.name} {axis.length}".encode())
@@ -107,7 +107,7 @@ def objects_of(layout: Layout, chunks: Mapping[str, int] | None,
 
 
 def _default_chunk(layout: Layout) -> list[int]:
-    """Of the last dimensions as much as makes 4 MB, in halves."""
+    """Chunks that take as much of the last dimensions as makes 4 MB, in halves."""
     sizes = [axis.length for axis in layout.axes]
     for d in range(len(sizes)):
         while math.prod(sizes) * layout.dtype.itemsize > _CHUNK_BYTES and sizes[d] > 1:

@@ -17,7 +17,7 @@ def components_of(schema: dict[str, Any], index: np.ndarray) -> np.ndarray:
         raise InvalidArgument(f"the view '{schema['view']}' is no mixture")
     firsts = np.array([component["first"] for component in components], np.int64)
     names = np.array([component["name"] for component in components], np.str_)
-    # Of views without samples, which begin where the next one does, the last is taken.
+    # Views without samples begin where the next view does: takes the last.
     result: np.ndarray = names[np.searchsorted(firsts, index, side="right") - 1]
     return result
 

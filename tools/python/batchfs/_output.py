@@ -134,7 +134,7 @@ class Folder:
             return False
 
     def names(self, key: str) -> list[str]:
-        """Of the files and folders in a folder, sorted."""
+        """The names of the files and folders in a folder, sorted."""
         try:
             return sorted(os.listdir(self.path(key)))
         except (FileNotFoundError, NotADirectoryError):

@@ -33,7 +33,7 @@ class Predictions:
         self._samples = writer.numbers("samples")
         self._starts = writer.numbers("starts").reshape(len(self._samples), -1)
 
-    # What the output has.
+    # Contents of the output.
 
     @property
     def finished(self) -> bool:
@@ -41,7 +41,7 @@ class Predictions:
         return self._writer.finished()
 
     def done(self) -> np.ndarray:
-        """Of each sample of the epoch, by its number from 0: is it in the output, in an object or a part of one?"""
+        """Whether each sample of the epoch, by its number from 0, is in the output (or a part of it)."""
         return self._writer.numbers("done", dtype=np.uint8).astype(bool)
 
     def missing(self) -> int:
@@ -120,7 +120,7 @@ class Predictions:
         values = values.astype(values.dtype.newbyteorder("="), copy=False)
         return np.require(values, requirements="A")
 
-    # The end.
+    # Completion.
 
     def close(self) -> None:
         """Ends this rank's share. The rank that ends last makes the output a Zarr store.
@@ -138,7 +138,7 @@ class Predictions:
         if kind is None:
             self.close()
             return
-        # Another failure is on its way: what was written is kept for the next run.
+        # Another exception is propagating: keeps the written data for the next run.
         self._closed = True
         with contextlib.suppress(Exception):
             self._writer.call("suspend")

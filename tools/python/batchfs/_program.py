@@ -86,7 +86,7 @@ def view_json(view: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for: mappings, paths, numpy's numbers, arrays and times."""
+    """Converts values without a JSON form: mappings, paths, numpy's numbers, arrays and times."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, os.PathLike):
@@ -121,7 +121,7 @@ def shown_store(store: str) -> str:
 
 
 def run_program(program: str, words: Iterable[str], *, stdin: str | None = None, doing: str) -> str:
-    """What the program writes. Raises what it failed with; `doing` is shown on a terminal when it takes long."""
+    """The program's output. Raises its error; `doing` is shown on a terminal when it takes long."""
     return run_program_bytes(program, words, stdin=stdin, doing=doing).decode(errors="replace")
 
 
@@ -143,7 +143,7 @@ def run_program_bytes(program: str, words: Iterable[str], *, stdin: str | None =
             raise
     if process.returncode != 0:
         text = said.decode(errors="replace")
-        # Views are what is written to standard input, and nothing else.
+        # Only views are written to standard input.
         raise failure(program, process.returncode, text if stdin is None else text.replace("standard input", "the view"))
     return out
 
@@ -178,7 +178,8 @@ class VersionCheck:
         self._identity = (program, at.st_mtime_ns, at.st_size)
         self._process: subprocess.Popen[bytes] | None = None
         if self._identity not in _checked:
-            with contextlib.suppress(OSError):  # who calls the program itself says why it cannot be
+            # calling the program itself reports why it cannot run
+            with contextlib.suppress(OSError):
                 self._process = subprocess.Popen([program, "--version"], stdin=subprocess.DEVNULL,
                                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 

@@ -1,4 +1,4 @@
-"""What the program says of stores and views, as objects; and views from keyword arguments."""
+"""Reports of the program about stores and views, as objects; and views from keyword arguments."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _wrapped(value: Any) -> Any:
 
 
 class Report(Record):
-    """What a command of the program prints with --json. `str()` is what it prints without."""
+    """Output of a command with --json. `str()` is its output without --json."""
 
     def __init__(self, title: str, values: dict[str, Any], text: str | Callable[[], str]):
         super().__init__(values)
@@ -99,7 +99,7 @@ def _report(command: str, store: str | os.PathLike[str], words: list[str], stdin
 
 
 def inspect(store: str | os.PathLike[str], *, program: str | os.PathLike[str] | None = None, **options: Any) -> Report:
-    """What is in a store: groups, arrays, chunks, codecs, sizes (`batchfs inspect`).
+    """The contents of a store: groups, arrays, chunks, codecs, sizes (`batchfs inspect`).
 
     `options` are those of the program: inspect("s3://bucket/era5.zarr", anon=True).
     """
@@ -167,7 +167,7 @@ def view(store: str | os.PathLike[str], *, name: str | None = None, group: str |
 
 
 class Page:
-    """What `show` returns: an HTML page in one file. Notebooks show it as it is, in a frame of its own."""
+    """The result of `show`: an HTML page in one file. Notebooks show it unchanged, in a frame."""
 
     def __init__(self, title: str, html: str):
         self._title = title
@@ -189,8 +189,8 @@ def show(store: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
          program: str | os.PathLike[str] | None = None, **options: Any) -> Page:
     """A page with pictures of what is in a store (`batchfs show`): pictures=, read=, memory=, anon=.
 
-    `store` may also be the directory of a mount or the socket of a server; the page then has their views. Of each
-    variable, a small part is read.
+    `store` may also be the directory of a mount or the socket of a server; the page then has their views. Reads a
+    small part of each variable.
     """
     words, stdin = view_words(view) if view is not None else ([], None)
     found, place = find_program(program), store_word(store)

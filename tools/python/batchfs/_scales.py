@@ -1,4 +1,4 @@
-"""What `normalize` of a view did to a tensor, and how to undo it."""
+"""The numbers by which `normalize` of a view scaled a tensor, and their inverse."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Scale(NamedTuple):
     divide: np.ndarray
 
 
-# Of each method: what is subtracted, and the two whose difference it is divided by; "" is 0.
+# For each method: the statistic to subtract, and the two whose difference divides; "" is 0.
 _KEYS = {"zscore": ("mean", "", "std"), "minmax": ("min", "min", "max"), "robust": ("median", "p25", "p75")}
 
 
 def scale_of(labels: Labels, tensor: str) -> Scale | None:
-    """None where nothing of the tensor is normalized."""
+    """None if no values of the tensor are normalized."""
     info = labels.info
     assert info is not None
     if any("normalize" in component["view"] for component in info.view.get("mix", {}).values()):

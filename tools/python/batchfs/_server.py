@@ -39,11 +39,11 @@ T = TypeVar("T")
 
 _FIRST_READER = 10  # seconds that a server waits for the process that started it
 _ATTEMPTS = 8
-# Variables that decide what a server reads, or which job it belongs to.
+# Variables that affect what a server reads, or which job it belongs to.
 _VARIABLES = re.compile(r"(AWS|AZURE|BATCHFS|CLOUDSDK|CURL|ECCODES|GCE|GOOGLE|SSL)_\w+|\w+_PROXY|\w+_proxy|HOME|"
                         r"LD_LIBRARY_PATH|SLURM_JOB_ID|PBS_JOBID|LSB_JOBID|JOB_ID|XDG_CACHE_HOME")
 _METADATA = ("zarr.json", ".zmetadata", ".zgroup", ".zattrs", ".zarray")
-_MOST_LOOKED_AT = 64  # arrays and groups of a local store whose metadata is looked at
+_MOST_LOOKED_AT = 64  # inspected arrays and groups of a local store
 _VIEW_FILES = (".json", ".yaml", ".yml")
 
 
@@ -69,7 +69,7 @@ def is_store(place: str, view: Any) -> bool:
 
 
 class Server:
-    """What a server is asked to serve. Starts one where none is running; `call` keeps it running."""
+    """The settings of a server. Starts one if none is running; `call` keeps it running."""
 
     def __init__(self, store: str | os.PathLike[str], view: Any, options: Mapping[str, Any],
                  program: str | os.PathLike[str] | None, start: Mapping[str, Any] | None = None):
@@ -91,7 +91,7 @@ class Server:
         return Server(*self._given, start)
 
     def connect(self, connect: Callable[[str], T]) -> T:
-        """connect(the socket's path), with a server that listens there. Raises what the server fails to start with."""
+        """connect(the socket's path), with a server that listens there. Raises a server's start error."""
         for attempt in range(_ATTEMPTS):
             with self._listener() as listens:
                 if listens:
@@ -100,9 +100,10 @@ class Server:
                         reader = connect(self.socket)
                         if self.session.is_current():
                             return reader
-                        del reader  # another server, of another session, has come meanwhile
+                        del reader  # another server, of another session, has started meanwhile
                     except Error as error:
-                        # Lost, or removed: this server was about to end. Anything else is its answer.
+                        # Lost, or removed: this server was about to end. Any other error is its
+                        # answer.
                         lost = type(error) is Error or not os.path.exists(self.socket)
                         if not lost or attempt == _ATTEMPTS - 1:
                             raise
@@ -119,17 +120,17 @@ class Server:
         return connect(self.socket)
 
     def ensure(self) -> bool:
-        """Starts a server where none listens. Was that so?"""
+        """Starts a server if none listens. Returns whether it did."""
         with self._listener() as listens:
             if listens:
                 return False
         self._start()
         return True
 
-    # What a server is known by.
+    # Identity of a server.
 
     def _key(self) -> str:
-        """Of everything that makes one server serve what another would not."""
+        """A key of all settings that make one server serve other data than another."""
         at = os.stat(self.program)
         known = {
             "version": VERSION, "program": [self.program, at.st_mtime_ns, at.st_size], "store": self.store,
@@ -168,7 +169,7 @@ class Server:
 
     @contextlib.contextmanager
     def _listener(self) -> Iterator[bool]:
-        """Does a server listen? Connected to it in the meantime."""
+        """Does a server listen? Stays connected to it in the meantime."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
             try:
                 _connect(probe, self.socket)
@@ -188,8 +189,8 @@ class Server:
                     self._run()
         except Error:
             if not relied:
-                self.session.leave()  # nothing was read of it
-            check.finish()  # of another version, it need not know what it was asked
+                self.session.leave()  # nothing of it was read
+            check.finish()  # a server of another version need not understand the request
             raise
         check.finish()
 
@@ -213,7 +214,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _identity(store: str) -> list[Any]:
-    """Of a local store: what changes when it is written anew or gets other arrays. A bounded look."""
+    """State of a local store that changes with a rewrite or other arrays. Reads a bounded amount."""
     found: list[Any] = []
 
     def note(path: str) -> None:
@@ -239,7 +240,7 @@ def _identity(store: str) -> list[Any]:
 
 
 def _private_directory() -> str:
-    """As the program's: $XDG_RUNTIME_DIR/batchfs, for root /run/batchfs, /tmp/batchfs-UID. Raises Error."""
+    """Like the program: $XDG_RUNTIME_DIR/batchfs, for root /run/batchfs, /tmp/batchfs-UID. Raises Error."""
     user = os.geteuid()
     candidates = [f"/tmp/batchfs-{user}"]
     if user == 0:
@@ -263,18 +264,18 @@ def _connect(probe: socket.socket, path: str) -> None:
     directory = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         probe.settimeout(10)
-        # An address holds 107 bytes, which is less than paths may have.
+        # An address holds 107 bytes, fewer than a path may have.
         probe.connect(f"/proc/self/fd/{directory}/{os.path.basename(path)}")
     finally:
         os.close(directory)
 
 
 def _remove_leftovers(directory: str) -> None:
-    """Sockets, sessions and locks of servers and processes that were killed."""
+    """Removes sockets, sessions and locks of servers and processes that were killed."""
     names = {match[1] for name in os.listdir(directory) if (match := re.fullmatch(r"(open-\w+)\.(sock|session|lock)", name))}
     for name in names:
         path = os.path.join(directory, name)
-        # While one is started, its lock is held, and nothing is left over.
+        # While a server is being started, its lock is held, and its files are in use.
         with contextlib.suppress(BlockingIOError), _locked(path + ".lock", wait=False):
             remove_abandoned(path + ".session")
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
@@ -315,7 +316,7 @@ def _unlock(lock: int) -> None:
 
 
 def _drop_locks() -> None:
-    """In a child that another thread forks: it would hold the lock as long as it lives."""
+    """Called in a child that another thread forks: it would hold the lock as long as it lives."""
     for lock in list(_locks):
         _unlock(lock)
 

@@ -1,9 +1,9 @@
-"""Which session of a server this process relies on, so that a server that is killed is followed by one that knows it.
+"""The session of a server that this process relies on: the server after a killed one continues it.
 
-A server keeps in a file which versions of the store's objects were read. Each process that reads holds a shared lock on
-the file, a server as well. A process that starts a server continues the file if another one still holds it: otherwise
-nobody relies on it, and a new one begins. The last process that leaves removes it; what killed processes leave, the next
-that starts any server (`_server._remove_leftovers`).
+A server records in a file which versions of the store's objects were read. Each process that reads holds a shared lock on
+the file, and so does the server. A process that starts a server continues the file if another one still holds it:
+otherwise nobody relies on it, and a new one begins. The last process that leaves removes it; the next process that
+starts any server removes the files of killed processes (`_server._remove_leftovers`).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Session:
         return False
 
     def begin(self) -> None:
-        """Holds the session of the server that is to be started: what others hold, or a new one. Under the server's lock."""
+        """Holds the session for a new server: the one that others hold, or a new one. Precondition: the server's lock is held."""
         remove_abandoned(self.path)
         while not self.is_current():
             self.leave()
             self._hold(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
 
     def leave(self) -> None:
-        """Relies on it no more."""
+        """Releases the session."""
         file, self._file = self._file, -1
         if file < 0:
             return
@@ -56,11 +56,12 @@ class Session:
         os.close(file)
 
     def _hold(self, file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_SH)  # held otherwise for a moment only, by who removes it
+        # otherwise held only for a moment, by a process that removes it
+        fcntl.flock(file, fcntl.LOCK_SH)
         self._file, self._process = file, os.getpid()
 
     def hold_in_child(self) -> None:
-        """A forked child has a lock of its own: the parent's ends with the parent's."""
+        """A forked child needs its own lock: the parent's ends with the parent's."""
         if self._file < 0:
             return
         shared, self._file = self._file, -1
@@ -82,7 +83,7 @@ def _remove_unheld(file: int, path: str) -> None:
 
 
 def remove_abandoned(path: str) -> None:
-    """Removes a session that no process holds. Under its server's lock."""
+    """Removes a session that no process holds. Precondition: its server's lock is held."""
     with contextlib.suppress(OSError):
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:

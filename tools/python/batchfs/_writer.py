@@ -93,7 +93,7 @@ class Writer:
             if isinstance(value, str):
                 value = _bytes(value)
             elif isinstance(value, list):
-                value = ctypes.cast(_texts(value), _TEXTS)  # which keeps what it points to
+                value = ctypes.cast(_texts(value), _TEXTS)  # it keeps a reference to the texts
             elif value is None:
                 continue
             setattr(given, key, value)
@@ -112,7 +112,7 @@ class Writer:
             raise _CLASSES.get(code, Error)(error.value.decode(errors="replace"))
 
     def numbers(self, name: str, *arguments: Any, dtype: Any = np.int64) -> np.ndarray:
-        """Those that a function lists."""
+        """The numbers that a function lists."""
         count = ctypes.c_size_t()
         values = np.empty(0, dtype)
         while True:
@@ -123,7 +123,7 @@ class Writer:
             values = np.empty(count.value, dtype)
 
     def shape(self, tensor: str, samples: np.ndarray) -> tuple[int, ...]:
-        """Of what write() takes for these samples."""
+        """Shape of the values that write() takes for these samples."""
         samples = np.ascontiguousarray(samples, np.int64)
         return tuple(self.numbers("shape", _bytes(tensor), samples.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(len(samples))).tolist())
 

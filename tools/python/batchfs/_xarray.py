@@ -17,7 +17,7 @@ _Coordinates = dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, Any]]]
 def dataset_of(batch: Batch) -> Any:
     import xarray
 
-    _ = batch.index  # raises where the server is too old to send labels
+    _ = batch.index  # raises if the server is too old to send labels
     coordinates = _coordinates_of(batch)
     dims = _dims_of(batch, coordinates)
     schema = batch._labels.schema

@@ -102,7 +102,7 @@ class Arrays:
 
 
 def compressors_of(codec: str) -> Any:
-    """Of "zstd", "zstd:9", "blosc", "blosc:zstd:5", "gzip:6", "none", as for `batchfs rechunk`."""
+    """The codecs of "zstd", "zstd:9", "blosc", "blosc:zstd:5", "gzip:6", "none", as for `batchfs rechunk`."""
     name, *parts = codec.split(":")
     try:
         level = int(parts[-1]) if parts and parts[-1].lstrip("-").isdecimal() else None
@@ -123,7 +123,7 @@ def compressors_of(codec: str) -> Any:
 
 
 def _plain(attributes: dict[str, Any], dtype: np.dtype[Any]) -> dict[str, Any]:
-    """As xarray writes them: the fill value of floats is base64."""
+    """The attributes as xarray writes them: the fill value of floats is base64."""
     result = dict(attributes)
     if "_FillValue" in result and dtype.kind == "f":
         import base64

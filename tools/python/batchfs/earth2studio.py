@@ -67,7 +67,7 @@ class PredictionBackend:
         self._layouts: dict[str, Layout] = {}
         self._axes: dict[str, Axis] = {}
         self._kept: dict[str, set[int]] = {}  # objects that an earlier run has put
-        self._mutex = threading.Lock()  # guards what follows
+        self._mutex = threading.Lock()  # guards the members below
         self._open: dict[tuple[str, int], _Open] = {}
         self._put: set[tuple[str, int]] = set()
         self._jobs: list[Future[None]] = []
@@ -344,7 +344,7 @@ def _flat(coords: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray, str | No
 
 
 def _positions(axis: Axis, labels: np.ndarray) -> np.ndarray:
-    """Of labels along an axis."""
+    """Positions of labels along an axis."""
     own = axis.labels
     assert own is not None
     if np.array_equal(own, labels):

@@ -29,7 +29,7 @@ from ._errors import InvalidArgument, NoMemory
 
 
 def rank_and_world() -> tuple[int, int]:
-    """Of torch.distributed where it is initialised, else of the environment (torchrun's), else 0 of 1."""
+    """Rank and world of torch.distributed if it is initialised, else of the environment (torchrun's), else 0 of 1."""
     if _is_distributed():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
@@ -70,7 +70,8 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
                                       memory=memory, cache_dir=cache_dir, program=program, **options)
         self._transform = transform
         self._pin = pin
-        self._state: dict[str, Any] | None = None  # of an iteration that reads ahead of what it has given out
+        # of an iteration that reads ahead of the batches that it has yielded
+        self._state: dict[str, Any] | None = None
         # The epoch that set_epoch chose, how often it did so, and whether accelerate divides the batches. Workers that
         # persist share it.
         self._chosen = _shared([0, 0, 0])
@@ -88,7 +89,7 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
 
     @property
     def _given(self) -> Dataset:
-        """What an iteration gives: the batches of this rank, or all of them where accelerate divides them itself."""
+        """The dataset of an iteration: the batches of this rank, or all of them where accelerate divides them itself."""
         own = self.batches
         if own.world == 1 or not (self._chosen[2] or _is_called_by_accelerate()):
             return own
@@ -144,7 +145,7 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
         self._seen = int(self._chosen[1])
 
     def state_dict(self) -> dict[str, Any]:
-        """As Dataset.state_dict. Of a DataLoader without workers: workers read ahead of what was trained on."""
+        """Like Dataset.state_dict. For a DataLoader without workers: workers read ahead of the training."""
         return self._given.state_dict() if self._state is None else self._state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -212,7 +213,7 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         super().__init__(dataset, **options)
         # accelerate would give each process a share of what the loader yields; a BatchDataset has its rank's share only.
         self._is_accelerate_prepared = isinstance(dataset, BatchDataset)
-        self._left = -1  # batches that the running iteration will give
+        self._left = -1  # batches that the running iteration will yield
 
     def __iter__(self) -> Any:
         dataset = self.dataset
@@ -245,10 +246,10 @@ class _LoaderWithState(_Loader):
 
 def loader(dataset: BatchDataset | BatchMap, **options: Any) -> torch.utils.data.DataLoader[Any]:
     """`DataLoader(dataset, batch_size=None, **options)`, in which workers go through epochs as the dataset does, and which
-    Hugging Face's accelerate leaves as it is: a BatchDataset has the batches of its rank only. Those of a BatchMap are
-    divided by accelerate and by Lightning's Trainer.
+    Hugging Face's accelerate leaves as it is: a BatchDataset has the batches of its rank only. accelerate
+    and Lightning's Trainer divide the batches of a BatchMap.
 
-    Of a BatchDataset and without workers it has `state_dict` and `load_state_dict`, those of the dataset.
+    For a BatchDataset and without workers it has the dataset's `state_dict` and `load_state_dict`.
     """
     resumable = isinstance(dataset, BatchDataset) and not options.get("num_workers", 0)
     return (_LoaderWithState if resumable else _Loader)(dataset, **options)

@@ -27,7 +27,7 @@ struct Tensor {
   std::uint64_t byte_offset;
 };
 
-/// In capsules named "dltensor", "used_dltensor" once somebody has taken it.
+/// In capsules named "dltensor", renamed to "used_dltensor" by the consumer.
 struct Managed {
   Tensor tensor;
   void* context;

@@ -1,4 +1,4 @@
-// The Python face of the reader: batchfs._core. What users see is batchfs/__init__.py.
+// The Python interface of the reader: batchfs._core. Users see batchfs/__init__.py.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -39,7 +39,7 @@ const char* class_of(ErrorCode code) {
   }
 }
 
-/// Waiting calls let signal handlers run; what those raise is what the call ends with.
+/// Blocking calls let signal handlers run; a handler's exception ends the call.
 bool signal_raised() {
   const nb::gil_scoped_acquire acquire;
   return PyErr_CheckSignals() != 0;

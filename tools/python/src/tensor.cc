@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kCapsule = "dltensor";
 constexpr const char* kVersionedCapsule = "dltensor_versioned";
 
-/// A capsule's tensor and what it points into, in one piece.
+/// A capsule's tensor and the arrays it points to, in one allocation.
 template <class M>
 struct Held : M {
   std::shared_ptr<const reader::Batch> batch;
@@ -39,7 +39,7 @@ void delete_managed(M* managed) {
   delete static_cast<Held<M>*>(managed);
 }
 
-/// A capsule that nobody took.
+/// Frees a capsule that nobody consumed.
 template <class M>
 void drop_capsule(PyObject* capsule, const char* name) {
   if (!PyCapsule_IsValid(capsule, name)) return;
@@ -52,9 +52,8 @@ dlpack::Device device_of(const TensorView& view) {
                                        : dlpack::Device{dlpack::kHost, 0};
 }
 
-/// What a consumer says of the stream that it reads on, as the array API has it: the batch is
-/// complete, so there is nothing to wait for now, but its memory goes back after what that stream
-/// does with it.
+/// Notes the stream that a consumer reads on, as the array API passes it: the batch is complete, so
+/// nothing waits now, but its memory is released after the stream's work with it.
 void note_stream(const TensorView& view, nb::handle stream) {
   if (view.batch->use == nullptr) {
     if (!stream.is_none() && !(nb::isinstance<nb::int_>(stream) && nb::cast<long>(stream) == -1))
@@ -111,8 +110,8 @@ nb::object capsule_of(M* managed, const char* name, PyCapsule_Destructor drop) {
   return nb::steal(capsule);
 }
 
-/// Has no way to say that it is not to be written to. Who does so anyway changes a copy of the
-/// page.
+/// The unversioned capsule cannot mark memory as read-only. A consumer that writes changes a
+/// private copy of the page.
 nb::object unversioned(const TensorView& view, bool copied) {
   return capsule_of(managed_of<dlpack::Managed>(view, copied), kCapsule,
                     [](PyObject* object) { drop_capsule<dlpack::Managed>(object, kCapsule); });
@@ -140,7 +139,7 @@ nb::object dlpack(const TensorView& view, nb::handle stream,
   });
 }
 
-/// The struct module's letter; null for types it has not.
+/// The struct module's letter; null for types without one.
 const char* buffer_format(const reader::Dtype& dtype) {
   static constexpr struct {
     const char *typestr, *format;
@@ -218,7 +217,7 @@ nb::dict host_interface(const TensorView& view) {
   return array_interface(view);
 }
 
-/// Numba's interface, version 3. It does not tell who reads on which stream: any may.
+/// Numba's interface, version 3. It does not report the consumer's stream: any may read.
 nb::dict cuda_interface(const TensorView& view) {
   if (view.batch->device == nullptr)
     throw nb::attribute_error("__cuda_array_interface__: the tensor is in host memory");

@@ -1,6 +1,6 @@
 #pragma once
-// A tensor of a batch as Python's array libraries see it: DLPack, the buffer protocol, numpy's
-// __array_interface__. Whoever takes one of these holds the batch.
+// A tensor of a batch in the interfaces of Python's array libraries: DLPack, the buffer protocol,
+// numpy's __array_interface__. Every object made by one of these holds the batch.
 
 #include <memory>
 #include <optional>
@@ -18,18 +18,18 @@ struct TensorView {
   const reader::Tensor* tensor;  // of the batch
 
   const reader::Dtype& dtype() const { return tensor->info->dtype; }
-  /// Never null: there is an address even where there are no bytes.
+  /// Never null, even for a tensor without bytes.
   const void* data() const;
 };
 
 void bind_tensor(nb::module_& module);
 
-/// The GPU that a batch is on; none: the host.
+/// The number of the batch's GPU; nullopt: host memory.
 std::optional<int> number_of(const reader::Batch& batch);
 
-/// What `take`, a library's function that makes a tensor of a capsule, makes of it, for the stream
-/// that `current_stream` says is the library's current one on a GPU. All in one call: after a
-/// training step the caches hold nothing of this, and every detour is paid for in cache misses.
+/// Calls `take`, a library's function that makes a tensor of a capsule, for the library's current
+/// stream on a GPU, which `current_stream` returns. All in one call: after a training step the
+/// caches hold nothing of this, and every detour is paid for in cache misses.
 nb::object taken_by(const TensorView& view, nb::handle take, nb::handle current_stream);
 
 nb::tuple tuple_of(const std::vector<std::int64_t>& numbers);

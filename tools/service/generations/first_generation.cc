@@ -16,13 +16,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A writer that appends resizes one array after the other. Readers wait meanwhile. What is not
-/// there is hardly about to come.
+/// A writer that appends resizes one array after the other. Readers wait meanwhile. Missing objects
+/// rarely appear within that time.
 constexpr std::chrono::seconds kPatience{30}, kMissingPatience{2};
 constexpr std::chrono::milliseconds kPause{500};
 
-/// May the same reading succeed another time? Else the store, or a view, is not as it was: metadata
-/// that changed make the view that needs them an invalid one.
+/// May the same reading succeed another time? Otherwise the store, or a view, has changed: changed
+/// metadata make a view that needs them invalid.
 bool is_passing(ErrorCode code) {
   switch (code) {
     case ErrorCode::interrupted:
@@ -42,8 +42,8 @@ std::shared_ptr<Generation> read(const GenerationOptions& options, Engine& engin
   return generation;
 }
 
-/// The session's newest reading. Throws stale, or what reading throws, where the store has it no
-/// more.
+/// The session's newest reading. Throws stale, or the errors of reading, if the store does not have
+/// it any more.
 std::shared_ptr<Generation> read_known(GenerationOptions options, SessionState::KnownReading known,
                                        Engine& engine, Log& log) {
   options.store.config.versions = known.versions;

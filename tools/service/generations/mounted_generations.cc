@@ -9,15 +9,15 @@ namespace batchfs {
 
 namespace {
 
-/// How long a refresh waits for the kernel to forget generations that nobody uses any more.
+/// How long a refresh waits for the kernel to forget unused generations.
 constexpr std::chrono::seconds kForgetTimeout{2};
 
-/// With the files, which hold the generation.
+/// A reading with its files, which hold the generation.
 Generations::Reading reading_of(const std::shared_ptr<Generation>& generation) {
   return {{generation, generation->files.get()}, generation->number, generation->time};
 }
 
-/// Names that the kernel may keep: their records take a 16th of the memory at most.
+/// Limit for names that the kernel keeps: their records take at most a 16th of the memory.
 std::size_t max_names(std::uint64_t memory) {
   constexpr std::uint64_t kMin = 4096, kMax = KnownInodes::kMax / 2, kRecord = 56;  // bytes
   return std::clamp(memory / 16 / kRecord, kMin, kMax);
@@ -34,8 +34,8 @@ MountedGenerations::MountedGenerations(std::shared_ptr<Generation> first, KnownI
   leaving_.add(newest_);
 }
 
-/// Throws when programs use as many older generations as there may be. What nobody uses goes when
-/// the kernel has forgotten its names.
+/// Throws if programs use as many older generations as may exist. Unused ones are dropped when the
+/// kernel has forgotten their names.
 void MountedGenerations::make_room(const Environment& with) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point until = Clock::now() + kForgetTimeout;
@@ -53,7 +53,7 @@ std::string MountedGenerations::refresh(const Environment& with, bool force) {
   const auto next =
       read_again(*newest_, with.options, with.engine, with.log, with.make_files, force);
   if (next == nullptr) return describe_changes(*newest_, nullptr);
-  // First: a daemon that takes over now knows what lookups are about to show.
+  // First: a daemon that takes over now must know the results of coming lookups.
   next->begin(with.options.session);
   generations_.add(reading_of(next));
   if (with.handoff != nullptr) with.handoff->set_views(next->views, next, next->reading_record());

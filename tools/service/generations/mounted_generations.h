@@ -1,6 +1,6 @@
 #pragma once
-// The generations of a mount, from one reading of its store to the next: what `batchfs refresh`
-// does there.
+// The generations of a mount, from one reading of its store to the next: implements `batchfs
+// refresh` of a mount.
 
 #include <functional>
 #include <memory>
@@ -20,24 +20,24 @@ class MountedGenerations {
     Engine& engine;
     handoff::HandoffServer* handoff;  // may be null
     Log& log;
-    /// Makes the files of a generation. Throws for what cannot be served.
+    /// Makes the files of a generation. Throws if it cannot be served.
     std::function<void(Generation&)> make_files;
-    /// Has the kernel give up a name.
+    /// Makes the kernel forget a name.
     std::function<void(Ino, const std::string&)> forget_name;
   };
-  /// What `environment` refers to, `inodes` and `engine` outlive it. Precondition: `first` is the
-  /// session's newest reading. `on_crowded`: as that of Generations.
+  /// The members of `environment`, `inodes` and `engine` outlive it. Precondition: `first` is the
+  /// session's newest reading. `on_crowded`: as for Generations.
   MountedGenerations(std::shared_ptr<Generation> first, KnownInodes& inodes, Engine& engine,
                      std::function<void()> on_crowded = {});
 
   Generations& files() { return generations_; }
 
-  /// Reads the store again; what is opened from now on sees the new state. With `force` there is a
-  /// new one also where nothing seems to have changed. Returns what has changed, as JSON. Throws,
-  /// and then nothing has changed. In one thread, as sweep().
+  /// Reads the store again; files opened from now on show the new state. With `force` there is a
+  /// new state even if nothing seems to have changed. Returns the changes as JSON. If it throws,
+  /// nothing has changed. Call in one thread, like sweep().
   std::string refresh(const Environment& with, bool force = false);
-  /// Has the kernel give up what it keeps of older generations, and drops those that nobody uses.
-  /// False when none is left.
+  /// Makes the kernel forget its names of older generations, and drops unused ones. False when none
+  /// is left.
   bool sweep(const Environment& with);
 
  private:

@@ -24,7 +24,7 @@ std::string ServedGenerations::refresh(bool force) {
   const auto next =
       read_again(*newest_, with_.options, with_.engine, with_.log, with_.check, force);
   if (next == nullptr) return describe_changes(*newest_, nullptr);
-  // First: a server that continues the session then knows what readers are about to see.
+  // First: a server that continues the session must know the state that readers are about to see.
   if (with_.options.session >= 0) next->begin(with_.options.session);
   with_.handoff.set_views(next->views, next, next->reading_record());
   const std::string changes = describe_changes(*newest_, next.get());
@@ -36,7 +36,7 @@ std::string ServedGenerations::refresh(bool force) {
 }
 
 bool ServedGenerations::sweep() {
-  // Readers get a generation with the server's views, of which it has the newest alone.
+  // Readers get a generation with the server's views, and the server has only the newest.
   std::erase_if(older_, [](const auto& each) { return each.use_count() == 1; });
   leaving_.sweep();
   return leaving_.count() > 1;

@@ -1,6 +1,6 @@
 #pragma once
-// The generations of `batchfs serve`, as mounted_generations.h has those of a mount. Readers that
-// are connected keep the one that they began with.
+// The generations of `batchfs serve`, like those of a mount in mounted_generations.h. Connected
+// readers keep the one that they began with.
 
 #include <functional>
 #include <memory>
@@ -20,19 +20,19 @@ class ServedGenerations {
     Engine& engine;
     handoff::HandoffServer& handoff;
     Log& log;
-    /// Throws for what cannot be served.
+    /// Throws if the generation cannot be served.
     std::function<void(Generation&)> check;
   };
-  /// What `environment` refers to outlives it.
+  /// The members of `environment` outlive it.
   ServedGenerations(std::shared_ptr<Generation> first, Environment environment);
 
   /// Reads the store again; readers that connect from now on see the new state. With `force` there
-  /// is a new one also where nothing seems to have changed. Returns what has changed, as JSON.
-  /// Throws, and then nothing has changed. In one thread, as sweep().
+  /// is a new state even if nothing seems to have changed. Returns the changes as JSON. If it
+  /// throws, nothing has changed. Call in one thread, like sweep().
   std::string refresh(bool force = false);
   /// Drops older generations that no reader uses. False when none is left.
   bool sweep();
-  /// In the thread of refresh().
+  /// Call in the thread of refresh().
   std::shared_ptr<const Generation> newest() const { return newest_; }
 
  private:

@@ -29,7 +29,7 @@ std::string answer(ArrayPresence& presence) {
   return failed == "no error" ? "there" : failed;
 }
 
-/// A store whose reads end when the test says, and that reports versions.
+/// A store whose reads end when the test allows, and that reports versions.
 class LateStore final : public Store {
  public:
   std::string url() const override { return "late"; }
@@ -60,7 +60,7 @@ class LateStore final : public Store {
       done(std::move(read));
     });
   }
-  /// Answers what waits now.
+  /// Answers all pending reads.
   void answer() {
     const auto now = std::exchange(waiting, {});
     for (const auto& each : now) each();
@@ -124,7 +124,7 @@ TEST(ArrayPresence, ConsolidatedMetadataStandForAnArrayWithoutADocument) {
     both.begin();
     EXPECT_EQ(answer(alone), "there");
     EXPECT_EQ(answer(both), "there");
-    store->objects.erase("a/zarr.json");  // what is consolidated is left
+    store->objects.erase("a/zarr.json");  // the consolidated metadata remains
     EXPECT_EQ(answer(alone), "there");
     EXPECT_NE(answer(both), "there");
     store->objects.clear();

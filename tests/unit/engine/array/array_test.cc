@@ -8,15 +8,15 @@ namespace array_test {
 
 constexpr std::int64_t kRows = 5, kColumns = 7;
 
-/// What the arrays here hold: element (i, j) is 100 i + j.
+/// Element (i, j) of the arrays here is 100 i + j.
 std::int32_t value(std::int64_t row, std::int64_t column) {
   return static_cast<std::int32_t>(100 * row + column);
 }
 
 constexpr std::int32_t kFill = -9;
 
-/// An array of 5 by 7 in chunks of 2 by 3, written chunk by chunk: `order` and `big` say how, `key`
-/// names a chunk.
+/// An array of 5 by 7 in chunks of 2 by 3, written chunk by chunk: `order` and `big` select the
+/// layout, `key` names a chunk.
 struct Written {
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
   std::shared_ptr<const ArrayMetadata> metadata;
@@ -29,7 +29,7 @@ Bytes chunk_bytes(std::int64_t row, std::int64_t column, bool transposed, bool b
   for (std::int64_t k = 0; k < 6; ++k) {
     const std::int64_t i = row * 2 + (transposed ? k % 2 : k / 3),
                        j = column * 3 + (transposed ? k / 2 : k % 3);
-    // What lies beyond the array's edge is anything.
+    // Arbitrary values beyond the array's edge.
     auto bits = static_cast<std::uint32_t>(i < kRows && j < kColumns ? value(i, j) : 0x5a5a5a5a);
     if (big) bits = __builtin_bswap32(bits);
     const auto word = std::as_bytes(std::span(&bits, 1));
@@ -115,7 +115,7 @@ std::vector<std::int32_t> expected(const Box& box) {
   return out;
 }
 
-/// Every box that there is.
+/// All boxes of the array.
 template <class Body>
 void for_each_box(Body&& body) {
   for (std::int64_t i = 0; i < kRows; ++i)
@@ -225,7 +225,7 @@ TEST(Array, StoresFromAfarAreCheckedAsFarAsTheyAreRead) {
               read(written.array(), {{2, 0}, {2, 3}});
             }),
             "the stored chunk has 8 bytes, 24 were expected (g/a/1.0)");
-  written.store->objects["g/a/1.0"].resize(28);  // what is read of it would be there
+  written.store->objects["g/a/1.0"].resize(28);  // the bytes to read would exist
   EXPECT_EQ(failure([&] {
               read(written.array(), {{3, 0}, {1, 3}});
             }),

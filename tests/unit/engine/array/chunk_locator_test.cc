@@ -36,7 +36,7 @@ struct Shards {
         JsonRef(sharding, "sharding_indexed"),
         ChunkLayout{metadata->chunk_shape, metadata->type, metadata->fill_value});
   }
-  /// A shard of 200 bytes: what the index says of its four chunks, behind 136 that nobody looks at.
+  /// A shard of 200 bytes: the given index of its four chunks, after 136 bytes that are never read.
   void set(const std::string& key, const std::vector<std::uint64_t>& index) const {
     Bytes shard(136);
     const Bytes entries = bytes_of(index);
@@ -170,7 +170,7 @@ TEST(ChunkLocator, FromAfarAsksForTheIndexOnly) {
   EXPECT_EQ(shards.store->reads, (std::vector<MemoryStore::Read>{{"a/c/0/0", 136, 64}}));
 }
 
-/// A cache between here and the store gives short objects, unless it is passed by.
+/// A cache on the way truncates the store's objects, unless the read bypasses it.
 class ShortStore final : public MemoryStore {
  public:
   void read_async(const std::string& key, ByteRange, ReadDone done) override {

@@ -11,7 +11,7 @@ namespace chunk_part_test {
 
 using testing::ElementsAre;
 
-/// A chunk of 3 by 4 whose elements are 0, 1, ... 11, stored as `codecs` say.
+/// A chunk of 3 by 4 with the elements 0, 1, ... 11, stored with `codecs`.
 struct Chunk {
   explicit Chunk(const std::vector<CodecSpec>& codecs)
       : chain(codecs, ChunkLayout{shape, make_type(Kind::signed_int, 4), Bytes(4)}) {}
@@ -101,7 +101,7 @@ TEST(ChunkPart, OfAPlainChunkThatLacksIt) {
     return failure([&] { chunk.part(fetched, {{1, 1}, {2, 2}}); });
   };
   EXPECT_EQ(failed(encoded(slice(all, 0, 43))), "the stored chunk has 43 bytes, 48 were expected");
-  EXPECT_NE(failed(encoded(slice(all, 24, 48), 24)), "no error");  // begins behind it
+  EXPECT_NE(failed(encoded(slice(all, 24, 48), 24)), "no error");  // begins after it
   Bytes longer = all;
   longer.resize(49);
   EXPECT_EQ(failed(encoded(longer)), "the stored chunk has 49 bytes, 48 were expected");

@@ -11,8 +11,8 @@
 namespace batchfs {
 namespace past_caches_test {
 
-/// Reads come from a cache that gives every object short, or its bytes changed; kNoVersion gets
-/// what is stored.
+/// Reads come from a cache that truncates every object, or changes its bytes; reads with kNoVersion
+/// get the stored bytes.
 class CachedStore final : public MemoryStore {
  public:
   CachedStore() { local = false; }

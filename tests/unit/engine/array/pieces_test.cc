@@ -17,7 +17,7 @@ std::int32_t value(std::int64_t row, std::int64_t column) {
   return static_cast<std::int32_t>(row * 65536 + (noise >> 16));
 }
 
-/// One chunk of 400 by 500 values, compressed by c-blosc in blocks of so many bytes.
+/// One chunk of 400 by 500 values, compressed by c-blosc in blocks of `block` bytes.
 Bytes frame(std::size_t block, int level = 5) {
   std::vector<std::int32_t> values;
   for (std::int64_t i = 0; i < kRows; ++i)
@@ -48,7 +48,7 @@ struct Written {
                                                parse_array_v2("a", zarray, Json::object(), "a")));
   }
 
-  /// Throws what fetching ends with.
+  /// Throws the error of fetching.
   std::shared_ptr<const EncodedChunk> fetch(const Box& part,
                                             std::shared_ptr<const EncodedChunk> have = nullptr) {
     std::shared_ptr<const EncodedChunk> got;

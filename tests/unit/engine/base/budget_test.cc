@@ -97,7 +97,7 @@ TEST(Budget, ReservationsSplitAndJoin) {
   Budget::Reservation part = whole.split(30);
   EXPECT_EQ(part.bytes(), 30u);
   EXPECT_EQ(whole.bytes(), 50u);
-  EXPECT_EQ(whole.split(70).bytes(), 50u);  // what there was, given back at once
+  EXPECT_EQ(whole.split(70).bytes(), 50u);  // the available rest, returned at once
   EXPECT_EQ(budget.used(), 30u);
   Budget::Reservation sum;
   sum.absorb(std::move(part));

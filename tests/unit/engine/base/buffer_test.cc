@@ -44,11 +44,10 @@ TEST(Buffer, LargeOnesAreSeparateAlignedAndReused) {
 
 TEST(Buffer, AsManyAreReusedAsThePoolKeeps) {
   if (!kPoolsBuffers) GTEST_SKIP() << "AddressSanitizer watches";
-  constexpr std::size_t kSize = 4 << 20;  // four of them are what is kept unless more is asked for
+  constexpr std::size_t kSize = 4 << 20;  // four of them are the default limit of kept memory
   const auto reused = [&] {
     std::vector<Buffer> buffers;
-    // Mapping anew gives the same addresses back as often as not: what is kept is known by its
-    // bytes.
+    // A new mapping often gets the same address: kept memory is recognized by its bytes.
     int kept = 0;
     for (int i = 0; i < 8; ++i) {
       std::byte* data = buffers.emplace_back(kSize).data();

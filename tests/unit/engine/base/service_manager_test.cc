@@ -18,7 +18,7 @@ namespace service_manager_test {
 
 using std::chrono::milliseconds;
 
-/// What systemd does: a datagram socket, named in the environment.
+/// Plays systemd: a datagram socket, named in the environment.
 class ServiceManager : public testing::Test {
  protected:
   void SetUp() override {
@@ -48,7 +48,7 @@ class ServiceManager : public testing::Test {
     setenv("NOTIFY_SOCKET", name.c_str(), 1);
   }
 
-  /// The next datagram; empty when none comes. `descriptor` takes the one that came with it.
+  /// The next datagram; empty if none comes. `descriptor` receives the descriptor sent with it.
   std::string received(int* descriptor = nullptr, int patience_ms = 20000) {
     pollfd end{socket_, POLLIN, 0};
     if (::poll(&end, 1, patience_ms) != 1) return {};

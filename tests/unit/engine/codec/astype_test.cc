@@ -119,7 +119,7 @@ TEST(BitRound, LeavesNumbersAsTheyAre) {
 TEST(AsType, RefusesTypesThatAreNoNumbers) {
   EXPECT_EQ(refusal("astype", R"({"encode_dtype": "<f4", "decode_dtype": "<M8[s]"})"),
             "astype.decode_dtype: filters of the data type datetime64[s] are not supported");
-  // The array's own type, where the configuration says none.
+  // The array's own type, if the configuration has none.
   EXPECT_EQ(refusal("astype", "{}", make_type(Kind::bytes, 5)),
             "astype: filters of the data type |S5 are not supported");
   EXPECT_EQ(refusal("quantize", R"({"digits": 1})", make_type(Kind::complex, 8)),

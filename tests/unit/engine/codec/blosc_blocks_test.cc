@@ -42,7 +42,7 @@ TEST(BloscBlocks, StartsMayBeAnything) {
 TEST(BloscBlocks, LargeBlocksOfSmallItemsAreSplitByBytes) {  // c-blosc 1.21, blosc.c, split_block
   EXPECT_EQ(blosc_streams(0x21, 4, 512), 4u);
   EXPECT_EQ(blosc_streams(0x21, 4, 511), 1u);
-  EXPECT_EQ(blosc_streams(0x31, 4, 512), 1u);  // the flag says that it is not
+  EXPECT_EQ(blosc_streams(0x31, 4, 512), 1u);  // the flag marks it as not split
   EXPECT_EQ(blosc_streams(0x21, 16, 1 << 20), 16u);
   EXPECT_EQ(blosc_streams(0x21, 17, 1 << 20), 1u);
   EXPECT_EQ(blosc_streams(0x21, 1, 1 << 20), 1u);

@@ -86,7 +86,7 @@ TEST(Blosc, RangesOfDamagedFramesEndInErrorsOrBytes) {
   }
 }
 
-/// The frame with only what stored_spans() asks for filled in; the rest is 0xee.
+/// The frame with only the pieces of stored_spans() filled in; the rest is 0xee.
 std::optional<Bytes> filled(const Codec& codec, const Bytes& encoded, std::size_t stored_size,
                             std::uint64_t offset, std::uint64_t length) {
   Bytes sparse(stored_size, std::byte{0xee});
@@ -183,7 +183,7 @@ TEST(Blosc, ABlockThatReachesIntoTheNextIsRefused) {
   // A part of it would be read without its end.
   const auto codec = make_codec("blosc");
   Bytes damaged = in_blocks()[1].encoded;
-  damaged[20] ^= std::byte{0x5b ^ 0x56};  // where the second block begins
+  damaged[20] ^= std::byte{0x5b ^ 0x56};  // the start of the second block
   constexpr std::size_t kOffset = 65524, kLength = 8;
   const auto sparse = filled(*codec, damaged, damaged.size(), kOffset, kLength);
   ASSERT_TRUE(sparse);
@@ -194,7 +194,7 @@ TEST(Blosc, ABlockThatReachesIntoTheNextIsRefused) {
 
 TEST(Blosc, BlocksMayBeTheSameButNotOverlap) {
   const auto codec = make_codec("blosc");
-  // Blocks of 16 bytes as they are, behind their length; the second begins at `second`.
+  // Blocks of 16 bytes, stored uncompressed after their length; the second begins at `second`.
   const auto frame = [](std::uint8_t second, std::string_view stored) {
     Bytes encoded = hex("0201300120000000100000000000000018000000");
     encoded.resize(24);
@@ -223,7 +223,7 @@ TEST(Blosc, BlocksMayBeTheSameButNotOverlap) {
   EXPECT_EQ(failure([&] { decode_range(*codec, within, 32, 0, 4); }),
             "the Blosc frame (LZ4) does not decode");
   EXPECT_EQ(decode_range(*codec, within, 32, 16, 4),
-            hex("04050607"));  // which ends where the frame does
+            hex("04050607"));  // it ends at the end of the frame
 }
 
 TEST(Blosc, ARangeOfAFrameOfAnotherSizeIsRefused) {

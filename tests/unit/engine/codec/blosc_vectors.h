@@ -29,7 +29,7 @@ struct Vector {
   std::size_t block = 384;
 };
 
-/// Every inner codec with every shuffle, and what stands stored.
+/// Every inner codec with every shuffle, and uncompressed frames.
 inline std::vector<Vector> vectors() {
   return {
       {"Blosc('blosclz', 5, 0).encode(a)", hex("020110048001000080010000910000001400000079000000230"

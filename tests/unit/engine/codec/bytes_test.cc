@@ -33,7 +33,7 @@ TEST(BytesCodec, SwapsEveryKindOfWord) {
   // both([1, 2**63], ">u8")[1]
   expect_swapped(make_type(Kind::unsigned_int, 8), hex("00000000000000018000000000000000"),
                  hex("01000000000000000000000000000080"));
-  // The two parts of a complex number apart, and each character.
+  // Swaps the two parts of a complex number separately, and each character.
   // both([1 + 2j, 3], ">c8")[0]
   // both([1 + 2j, 3], ">c8")[1]
   expect_swapped(make_type(Kind::complex, 8), hex("3f800000400000004040000000000000"),
@@ -79,7 +79,7 @@ TEST(BytesCodec, FieldsOfStructuresHaveTheirOwnOrder) {
   const Bytes native =
       hex("01000200000003000000000000000000124078790100020000000300000000000000000012407879");
   EXPECT_EQ(decode(*codec, stored, stored.size()), native);
-  // Of format 3, where the codec has one order for all fields.
+  // Format 3, where the codec has one order for all fields.
   EXPECT_EQ(decode(*make_codec("bytes", R"({"endian": "little"})", type), native, native.size()),
             native);
   const Bytes big =

@@ -57,7 +57,7 @@ TEST(Bz2, SaysWhetherTheDataAreShortLongOrDamaged) {
   Bytes damaged = encoded;
   damaged[20] ^= std::byte{0xff};
   EXPECT_EQ(failure([&] { decode(*codec, damaged, 384); }), "the bzip2 data are damaged");
-  // No streams are no bytes: the chain misses them.
+  // No streams decode to no bytes, which the chain refuses.
   EXPECT_EQ(decode(*codec, {}, 8).size(), 0u);
 }
 

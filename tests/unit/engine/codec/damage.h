@@ -1,8 +1,8 @@
 #pragma once
-// What the tests of codecs share: vectors written as hexadecimal digits, and damage done to them.
+// Common parts of the codec tests: vectors written as hexadecimal digits, and ways to damage them.
 //
 // The vectors were written by numcodecs and zarr-python; the comment above each is the expression
-// that gives it, with the names that the head of the file defines.
+// for it, with the names defined at the head of the file.
 
 #include <algorithm>
 #include <cstddef>
@@ -51,7 +51,7 @@ std::vector<T> values_of(const Bytes& bytes) {
   return values;
 }
 
-/// A codec as an array's metadata would make it. `layout` becomes what the next codec sees.
+/// Makes a codec like an array's metadata would. Sets `layout` to the next codec's.
 inline std::unique_ptr<Codec> make_codec(std::string_view name, std::string_view configuration,
                                          ChunkLayout& layout) {
   const Json json = parse_json(configuration, "test");
@@ -81,8 +81,8 @@ inline std::string refusal(std::string_view name, std::string_view configuration
   return failure([&] { make_codec(name, configuration, std::move(type)); });
 }
 
-/// Memory with a page behind it that cannot be touched: a step over the end stops the test, also
-/// one that the libraries make, which no sanitizer has instrumented.
+/// Memory before an inaccessible page: an access past the end stops the test, also one by a library
+/// without a sanitizer.
 class GuardedMemory {
  public:
   explicit GuardedMemory(std::size_t capacity)
@@ -127,7 +127,7 @@ inline Bytes decode_range(const Codec& codec, std::span<const std::byte> encoded
   return {to.begin(), to.end()};
 }
 
-/// Does decoding end in an error? Any other end must give no more than `room` bytes.
+/// Does decoding end in an error? Otherwise it must return at most `room` bytes.
 inline bool fails(const Codec& codec, std::span<const std::byte> encoded, std::size_t room) {
   try {
     decode(codec, encoded, room);
@@ -139,8 +139,8 @@ inline bool fails(const Codec& codec, std::span<const std::byte> encoded, std::s
   }
 }
 
-/// Cuts the data at every byte: each must fail, give fewer bytes than the whole (which the chain
-/// refuses), or, where only an end mark is lost, the same.
+/// Cuts the data at every byte: each must fail, return fewer bytes than the whole (which the chain
+/// refuses), or, if only an end mark is lost, the same bytes.
 inline void expect_truncation_is_noticed(const Codec& codec, const Bytes& encoded,
                                          const Bytes& expected) {
   for (std::size_t n = 0; n < encoded.size(); ++n) {
@@ -151,8 +151,8 @@ inline void expect_truncation_is_noticed(const Codec& codec, const Bytes& encode
   }
 }
 
-/// Changes every byte, in each bit and in all, and returns how many of the changes gave other
-/// values of the same size: what a format without a checksum cannot see.
+/// Changes every byte, in each bit and in all. Returns how many of the changes decode to other
+/// values of the same size: changes that a format without a checksum cannot detect.
 inline int unseen_changes(const Codec& codec, const Bytes& encoded, const Bytes& expected) {
   int unseen = 0;
   Bytes damaged = encoded;
@@ -169,8 +169,8 @@ inline int unseen_changes(const Codec& codec, const Bytes& encoded, const Bytes&
   return unseen;
 }
 
-/// A good vector: decodes to `expected`, needs all of its room, and damage is survived. Returns the
-/// unseen changes.
+/// Checks a valid vector: it decodes to `expected`, needs all of its room, and damage does no harm.
+/// Returns the number of undetected changes.
 inline int expect_decodes(const Codec& codec, const Bytes& encoded, const Bytes& expected) {
   EXPECT_EQ(decode(codec, encoded, expected.size()), expected);
   EXPECT_EQ(decode(codec, encoded, expected.size() + 100), expected);

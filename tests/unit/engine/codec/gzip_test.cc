@@ -95,7 +95,7 @@ TEST(Zlib, RefusesNothingTooMuchAndDictionaries) {
       "000000000000000000000000000000000000000000000080570386af0001");
   EXPECT_EQ(failure([&] { decode(*codec, zeros, 99999); }),
             "the zlib data decode to more than was expected");
-  // FDICT (RFC 1950 section 2.2): the dictionary is nowhere to be had.
+  // FDICT (RFC 1950 section 2.2): the dictionary is not available.
   // (lambda c: c.compress(bytes(10)) + c.flush())(zlib.compressobj(zdict=b"dictionary"))
   const Bytes preset = hex("78bb16c0043763800300000a0001");
   EXPECT_TRUE(fails(*codec, preset, 10));

@@ -41,7 +41,7 @@ TEST(JenkinsLookup3, ChecksAndDropsTheSum) {
               first(vector.size));
     EXPECT_TRUE(fails(*of_7, stored, vector.size));
   }
-  // Of nothing it is the initial value: H5_checksum_lookup3 returns c.
+  // The checksum of no bytes is the initial value: H5_checksum_lookup3 returns c.
   EXPECT_EQ(decode(*make_codec("jenkins_lookup3"), hex("efbeadde"), 0).size(), 0u);
 }
 

@@ -115,8 +115,7 @@ Bytes handmade(const std::vector<std::uint64_t>& index, std::size_t data) {
 
 TEST(Sharding, InnerChunksMayLieAnywhereAndBeShared) {
   constexpr std::uint64_t kNone = UINT64_MAX;
-  // The second and third chunk are the same bytes, the first lies behind a gap, the last is
-  // missing.
+  // The second and third chunk are the same bytes, the first lies after a gap, the last is missing.
   const Bytes encoded = handmade({64 + 30, 24, 64, 24, 64, 24, kNone, kNone}, 54);
   const Bytes decoded = decode(*sharding(kWithoutChecksum), encoded, 96);
   EXPECT_EQ(slice(decoded, 0, 12), slice(encoded, 94, 106));

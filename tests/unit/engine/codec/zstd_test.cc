@@ -73,7 +73,7 @@ TEST(Zstd, RefusesTrailingBytesAndNothingAtAll) {
                         "2011901c48184804"
                         "240712061201c981848144407220612011901c4818480424b74b9807da01020304"),
                     values().size()));
-  // No frames are no bytes: the chain misses them.
+  // No frames decode to no bytes, which the chain refuses.
   EXPECT_EQ(decode(*codec, {}, 8).size(), 0u);
 }
 

@@ -33,7 +33,7 @@ ArrayMetadata v3(const Json& names) {
   return parse_array_v3("v", document, "v");
 }
 
-/// Of both formats.
+/// The dimension names of an array in both formats, which must agree.
 std::vector<std::string> names_of(const Json& names) {
   const Shape shape(names.size(), 2);
   const auto two = dimension_names(v2({{"_ARRAY_DIMENSIONS", names}}, Json::object(), shape));
@@ -44,7 +44,7 @@ std::vector<std::string> names_of(const Json& names) {
 TEST(DimensionNames, OfFormat2) {
   EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y", "x"}}})), ElementsAre("y", "x"));
   EXPECT_THAT(dimension_names(v2(Json::object())), ElementsAre("dim_0", "dim_1"));
-  // What does not fit the shape names nothing.
+  // Names that do not fit the shape are ignored.
   EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y"}}})), ElementsAre("dim_0", "dim_1"));
   EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y", 5}}})),
               ElementsAre("dim_0", "dim_1"));
@@ -75,7 +75,7 @@ TEST(DimensionNames, AreDistinctWhateverIsStored) {
   EXPECT_THAT(names_of({"c", "c", "c"}), ElementsAre("c", "c:2", "c:3"));
   EXPECT_THAT(names_of({"t", "", ""}), ElementsAre("t", "dim_1", "dim_2"));
   EXPECT_THAT(names_of({"t", nullptr, nullptr}), ElementsAre("t", "dim_1", "dim_2"));
-  // Names that are stored are kept, also where they look made up.
+  // Stored names are kept, also if they look generated.
   EXPECT_THAT(names_of({"c", "c", "c:2"}), ElementsAre("c", "c:3", "c:2"));
   EXPECT_THAT(names_of({nullptr, "dim_0"}), ElementsAre("dim_0:2", "dim_0"));
   EXPECT_THAT(names_of({"dim_1", "", "dim_1"}), ElementsAre("dim_1", "dim_1:2", "dim_1:3"));

@@ -72,7 +72,7 @@ TEST(Fields, OfShardsAreTakenInside) {
 
 TEST(Fields, ThatCannotBeVariables) {
   EXPECT_THAT(names_of(structured("\"<i2\"")), ElementsAre());
-  // What is no name of a file.
+  // Names that cannot be file names.
   EXPECT_THAT(
       names_of(structured(R"([["a/b", "<i2"], ["", "<i2"], ["\n", "<i2"], ["ok", "<i2"]])")),
       ElementsAre(".ok"));

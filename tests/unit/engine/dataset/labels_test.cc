@@ -9,7 +9,7 @@ namespace labels_test {
 
 struct DateCase {
   const char* text;
-  std::int64_t first, last;  // pandas gives the last in microseconds; ours is 999 ns later
+  std::int64_t first, last;  // pandas returns the last in microseconds; ours is 999 ns later
   int level;
 };
 

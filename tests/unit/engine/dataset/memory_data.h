@@ -1,6 +1,5 @@
 #pragma once
-// Datasets without files: arrays of Zarr format 2 that are held in memory, each value given in the
-// test.
+// Datasets without files: arrays of Zarr format 2 in memory, with values given in the test.
 
 #include <concepts>
 #include <cstring>
@@ -14,7 +13,7 @@
 
 namespace batchfs {
 
-/// Objects by key; keys that nobody put there are missing.
+/// Objects by key; other keys are missing.
 class MemoryObjects : public Store {
  public:
   std::string url() const override { return "memory"; }
@@ -116,7 +115,7 @@ std::vector<T> values_of(const NdArray& array) {
   return values;
 }
 
-/// What `run` throws; fails the test when it throws nothing.
+/// The Error that `run` throws; fails the test if it throws none.
 template <std::invocable Run>
 Error error_of(Run&& run) {
   try {

@@ -25,7 +25,7 @@ std::vector<std::int32_t> values_of(const Batch& batch, std::size_t file = 0) {
   return values;
 }
 
-/// What sample `time` of FakeData(…, steps, width) holds.
+/// Checks a batch of FakeData(…, steps, width): sample `time` holds row `time`.
 void expect_rows(const Batch& batch, const std::vector<std::int64_t>& times, int steps, int width) {
   const auto values = values_of(batch);
   ASSERT_EQ(values.size(), times.size() * static_cast<std::size_t>(width));
@@ -56,7 +56,7 @@ TEST_P(EngineTest, ForgetsWhatCameFromAStore) {
   for (std::int64_t b = 0; b < view->batches(); ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
   engine.open(BatchRequest{kept, &kRaw, 0, 0});
   view = nullptr;
-  EXPECT_TRUE(eventually([&] {  // what is under way is kept when it is done
+  EXPECT_TRUE(eventually([&] {  // chunks in flight are cached when they are done
     engine.forget(*data_.store);
     return watched.expired();
   }));
@@ -98,8 +98,8 @@ TEST_P(EngineTest, DecodesEachChunkOnceForAllBatches) {
   EXPECT_EQ(data.store->reads.load(), 10);
 }
 
-// ERA5 is stored one step a chunk: a batch takes all of its chunks. What fits into memory is
-// decoded once for all epochs and offsets all the same.
+// ERA5 is stored with one step per chunk: a batch takes all of its chunks. Chunks that fit into
+// memory are nevertheless decoded once for all epochs and offsets.
 TEST_P(EngineTest, DecodesOnceWhatFitsIntoMemoryAlsoWhereBatchesTakeWholeChunks) {
   FakeData data(40, 1, 6, kWholeChunks);
   data.store->asynchronous = GetParam();
@@ -117,8 +117,9 @@ TEST_P(EngineTest, DecodesOnceWhatFitsIntoMemoryAlsoWhereBatchesTakeWholeChunks)
   }
 }
 
-// Beside batches, three quarters of the memory hold chunks. With half, `--memory` of twice the data
-// was too little, because a part of it is kept for freed buffers: W1 decoded 1.4 times its chunks.
+// Three quarters of the memory besides batches hold chunks. With half, a `--memory` of twice the
+// data was too small, because a part of it is kept for freed buffers: W1 decoded 1.4 times its
+// chunks.
 TEST_P(EngineTest, DecodesOnceWhatTakesMostOfTheMemory) {
   FakeData data(40, 1, 6, kWholeChunks);
   data.store->asynchronous = GetParam();
@@ -132,7 +133,8 @@ TEST_P(EngineTest, DecodesOnceWhatTakesMostOfTheMemory) {
   EXPECT_EQ(engine.counters().chunks_decoded.load(), 40u);
 }
 
-// What comes again does so at once: chunks are decoded straight into batches, not kept and copied.
+// Chunks that are used again do so soon: they are decoded straight into batches, not cached and
+// copied.
 TEST_P(EngineTest, KeepsFewChunksOfAnEpochInOrder) {
   FakeData data(40, 1, 6, kWholeChunks);
   data.store->asynchronous = GetParam();
@@ -234,7 +236,7 @@ TEST_P(EngineTest, ACancelledWaiterLeavesAndTheOthersAreServed) {
 TEST_P(EngineTest, ABatchWhoseOnlyReaderLeftCanBeOpenedAgain) {
   Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
   const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
-  for (int batch = 0; batch < 10; ++batch) {  // each of another chunk, which is in no cache
+  for (int batch = 0; batch < 10; ++batch) {  // each of another chunk, which is not in a cache
     data_.store->close();
     Engine::WaiterId id = 0;
     auto leaving = start(engine, {view, &kRaw, 0, batch}, &id);
@@ -323,7 +325,7 @@ TEST_P(EngineTest, HoldsItsBudgetAndGivesAllBack) {
     expect_rows(*batch, view->batch_samples(0, b), 4, 1024);
     most = std::max(most, engine.budget().used());
   }
-  // What a reader waits for may go over: one batch and a chunk per thread.
+  // A batch that a reader waits for may exceed the limit: one batch and a chunk per thread.
   EXPECT_LE(most, limit + (16 << 10) * 5);
 }
 
@@ -338,13 +340,13 @@ TEST_P(EngineTest, AChunkThatCannotBeKeptServesAllBatchesThatAreComing) {
   for (std::int64_t b = 0; b < view->batches(); ++b) {
     expect_rows(*engine.open(BatchRequest{view, &kRaw, 0, b}), view->batch_samples(0, b), kSteps,
                 kWidth);
-    // A reader that computes: one that asks faster than batches can be planned leaves nothing to
-    // join.
+    // A reader that computes: one that requests batches faster than they can be planned leaves
+    // nothing to join.
     for (int i = 0;
          i < 50 && engine.counters().batches_assembled < static_cast<std::uint64_t>(b) + 3; ++i)
       std::this_thread::sleep_for(1ms);
   }
-  // With a cache alone 3 of 4 samples would cost a chunk.
+  // With only a cache, 3 of 4 samples would cost a chunk.
   EXPECT_LT(engine.counters().chunks_decoded.load(), kChunks * kSteps / 2u);
 }
 
@@ -358,8 +360,8 @@ TEST_P(EngineTest, ForgetsWhatWasPrefetchedForAReaderThatWentElsewhere) {
   const auto held = [&] { return engine.budget().used() - engine.state().cache_bytes; };
   EXPECT_GE(held(), 3 * 300 * 64u);
   const auto small = data.view(R"({"window": {"time": 1}, "batch": 1})");
-  // On a busy machine some are begun late, up to 96 batches ahead; 256 batches after they were due
-  // they are forgotten.
+  // On a busy machine some begin late, up to 96 batches ahead; they are dropped 256 batches after
+  // they were due.
   for (std::int64_t b = 0; b < 900; ++b) engine.open(BatchRequest{small, &kRaw, 0, b});
   EXPECT_TRUE(eventually([&] { return held() < 300 * 64; })) << held();
 }

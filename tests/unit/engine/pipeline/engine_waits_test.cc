@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 const RawTestFormat kRaw;
 
-/// What it ended with; nothing when it gave a batch.
+/// The outcome's error; nullopt if it is a batch.
 std::optional<ErrorCode> error_of(Outcome& outcome) {
   if (outcome.wait_for(20s) != std::future_status::ready) {
     ADD_FAILURE() << "nobody answered";
@@ -284,7 +284,7 @@ TEST_P(EngineWaitsTest, ManyReadersHoldTheBudget) {
   for (std::thread& reader : readers) reader.join();
   done = true;
   watch.join();
-  // What was begun must end: a chunk as it is stored, one that is being decoded, and those that are
+  // Work that has begun must end: a stored chunk, one that is being decoded, and chunks being
   // handed over.
   EXPECT_LE(most, limit + 6 * kChunk);
   engine.stop();

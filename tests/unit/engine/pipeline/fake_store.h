@@ -1,6 +1,6 @@
 #pragma once
-// Arrays whose chunks are made when they are read, with knobs for what tests need: counting,
-// failing, waiting, answering from other threads.
+// Arrays whose chunks are made when they are read, with knobs for tests: counting, failing,
+// waiting, answering from other threads.
 
 #include <atomic>
 #include <condition_variable>

@@ -22,7 +22,7 @@
 namespace batchfs {
 namespace memory_file_test {
 
-/// In huge pages where this process may have them, and without.
+/// With huge pages if this process may use them, and without.
 class MemoryFileTest : public testing::TestWithParam<bool> {
  protected:
   const MemoryFiles files_{GetParam()};
@@ -47,7 +47,7 @@ TEST_P(MemoryFileTest, IsReadableThroughItsDescriptorAndSealed) {
   }
 }
 
-/// What can be done to files that were handed over; empty for nothing.
+/// Successful attacks on files that were handed over; empty if there are none.
 std::string attacks_on_files_of(const MemoryFiles& files) {
   std::string worked;
   files.keep_spares(64 << 20);
@@ -149,7 +149,7 @@ TEST_P(MemoryFileTest, KnowsWhatOthersStillMap) {
   EXPECT_EQ(files_.mapped_by_others(), 0u);
 }
 
-/// What a reader of the hand-off does with a descriptor that it was sent.
+/// The mapping that a reader of the hand-off makes of a received descriptor.
 class Mapped {
  public:
   Mapped(int fd, std::uint64_t size)
@@ -219,7 +219,7 @@ TEST_P(MemoryFileTest, WhatAReaderStillMapsIsNotUsedAgain) {
     std::memset(file.data(), 7, kSize);
     file.seal();
     mapped.emplace(file.fd(), kSize);
-    passed = ::dup(file.fd());  // the same open file, as one that is sent over a socket is
+    passed = ::dup(file.fd());  // the same open file, like a descriptor sent over a socket
   }
   {
     MemoryFile other = files_.create_reusable("test", kSize);
@@ -231,7 +231,7 @@ TEST_P(MemoryFileTest, WhatAReaderStillMapsIsNotUsedAgain) {
     EXPECT_NE(third.data(), first);
   }
   ::close(passed);
-  // Three wait now, in the order of their ends; each is given out once.
+  // Three are spare now, in the order of their ends; each is given out once.
   std::vector<MemoryFile> all;
   std::set<const std::byte*> places;
   for (int i = 0; i < 3; ++i)
@@ -241,8 +241,8 @@ TEST_P(MemoryFileTest, WhatAReaderStillMapsIsNotUsedAgain) {
   EXPECT_EQ(files_.spare_bytes(), 0u);
 }
 
-// The kernel tells the holder of a lease when somebody opens the file, by SIGIO unless it is asked
-// for another signal.
+// The kernel notifies the holder of a lease when somebody opens the file, by SIGIO unless another
+// signal is set.
 TEST_P(MemoryFileTest, WhoLooksAtAFileThatWaitsEndsNobody) {
   constexpr std::uint64_t kSize = 3 << 20;
   files_.keep_spares(64 << 20);
@@ -268,19 +268,19 @@ TEST_P(MemoryFileTest, WhoLooksAtAFileThatWaitsEndsNobody) {
 TEST_P(MemoryFileTest, NoMoreIsKeptThanWasSaid) {
   constexpr std::uint64_t kSize = 2 << 20;
   { MemoryFile file = files_.create_reusable("test", kSize); }
-  EXPECT_EQ(files_.spare_bytes(), 0u);  // nobody said that any should be
+  EXPECT_EQ(files_.spare_bytes(), 0u);  // keep_spares() was not called
   files_.keep_spares(2 * kSize);
   {
     std::vector<MemoryFile> three;
     for (int i = 0; i < 3; ++i) three.push_back(files_.create_reusable("test", kSize));
-    std::vector<MemoryFile> moved = std::move(three);  // moving ends none
+    std::vector<MemoryFile> moved = std::move(three);  // moving destroys none
     EXPECT_EQ(files_.spare_bytes(), 0u);
   }
   EXPECT_EQ(files_.spare_bytes(), 2 * kSize);
   EXPECT_EQ(files_.drop_spares(), 2 * kSize);
   EXPECT_EQ(files_.drop_spares(), 0u);
   { MemoryFile file = files_.create_reusable("test", kSize); }
-  EXPECT_EQ(files_.spare_bytes(), kSize);  // dropping those of now does not end it
+  EXPECT_EQ(files_.spare_bytes(), kSize);  // dropping the present spares does not disable them
 }
 
 }  // namespace memory_file_test

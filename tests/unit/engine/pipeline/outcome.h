@@ -1,5 +1,5 @@
 #pragma once
-// What an engine answers, as a future.
+// An engine's answer as a future.
 
 #include <future>
 #include <memory>
@@ -12,7 +12,7 @@ namespace batchfs {
 
 using Outcome = std::future<std::shared_ptr<const Batch>>;
 
-/// Calls `open` with a callback that the outcome is of; `*id` becomes the waiter it gives.
+/// Calls `open` with a callback that sets the outcome, and sets `*id` to the returned waiter.
 template <class Open>
 Outcome outcome_of(Open&& open, Engine::WaiterId* id) {
   auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();

@@ -51,7 +51,7 @@ TEST_F(ReadAheadTest, ItsErrorsAreLeftToTheReader) {
   EXPECT_TRUE(is_made(2));
 }
 
-/// Workers that are never free for what is less urgent than a reader that waits, until release().
+/// Keeps the workers busy for everything less urgent than a waiting reader, until release().
 class WaitingReaders {
  public:
   explicit WaitingReaders(Executor& executor)
@@ -91,7 +91,7 @@ TEST_F(ReadAheadTest, BatchesBeginWhileReadersWait) {
   EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 2; }));
 }
 
-// Some at a time. Those that were left for when nobody waits begin with the next batches.
+// Some at a time. Batches that were left until nobody waits begin with the next batches.
 TEST_F(ReadAheadTest, BatchesThatWereExpectedEarlierBeginWhileReadersWait) {
   const auto view = parts_.data.view(R"({"window": {"time": 1}, "batch": 1})");
   const auto request = [&](std::int64_t batch) {

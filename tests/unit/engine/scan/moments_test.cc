@@ -18,7 +18,7 @@ Moments moments_of(const std::vector<double>& values, std::size_t block_size) {
           values.begin() + static_cast<std::ptrdiff_t>(i),
           values.begin() + static_cast<std::ptrdiff_t>(std::min(i + block_size, values.size())));
       const std::size_t size = block.size();
-      block.resize((size + 7) / 8 * 8, -1e300);  // storage behind the end
+      block.resize((size + 7) / 8 * 8, -1e300);  // storage after the end
       result.add(std::span(block.data(), size));
     }
   }

@@ -36,7 +36,7 @@ QuantileSketch sketch_of(std::span<const double> values, std::size_t parts = 1,
   return sketch;
 }
 
-/// As numpy's, of values without NaN.
+/// Like numpy's quantile; for values without NaN.
 double quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   const double place = q * static_cast<double>(values.size() - 1);

@@ -58,7 +58,7 @@ TEST(ShardMembers, OutsideTheShard) {
 }
 
 TEST(ShardMembers, OverAnother) {
-  // The third lies inside the first, behind the second.
+  // The third lies inside the first, after the second.
   const Found found = members({0, 30, 5, 2, 20, 5, 30, 2}, 100);
   ASSERT_EQ(found.bad.size(), 2u);
   EXPECT_NE(found.bad.at(1).find("chunk 0, 0 to 30"), std::string::npos) << found.bad.at(1);

@@ -43,7 +43,7 @@ class Versioned : public MemoryObjects {
   std::mutex mutex_;  // guards asked
 };
 
-/// A store whose listings tell the versions.
+/// A store whose listings contain the versions.
 class Listed final : public Versioned, public StateListing {
  public:
   Listed() { local = false; }

@@ -64,7 +64,7 @@ TEST(StatisticsForm, EveryDamagedPartIsRefusedOrRead) {
       std::string damaged = bytes;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
       try {
-        parse_statistics_part(damaged, "part");  // a digest tells before this
+        parse_statistics_part(damaged, "part");  // a digest detects it first
       } catch (const Error&) {
       }
     }

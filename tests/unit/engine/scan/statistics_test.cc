@@ -73,7 +73,8 @@ TEST(Statistics, ThreadsChangeNoBit) {
   }
 }
 
-/// Of shares that are read one after the other, each by an engine of its own, through their bytes.
+/// Statistics of shares that are read one after the other, each by its own engine, and merged from
+/// their serialized sums.
 std::vector<VariableStatistics> in_tasks(const Dataset& dataset, const View& view, int tasks) {
   std::optional<StatisticsMerge> merge;
   for (int task = 0; task < tasks; ++task) {

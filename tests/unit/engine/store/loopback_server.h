@@ -1,5 +1,5 @@
 #pragma once
-// A small HTTP/1.1 server inside the test, that can misbehave in every way that a test needs.
+// A small HTTP/1.1 server inside the test that can misbehave in every way a test needs.
 //
 //   LoopbackServer server([](const LoopbackServer::Request& request) -> LoopbackServer::Answer {
 //     return {.body = "hello"};
@@ -44,7 +44,7 @@ class LoopbackServer {
     int status = 200;
     std::vector<std::pair<std::string, std::string>> headers = {};
     std::string body = {};
-    // What goes wrong.
+    // Misbehaviour.
     std::chrono::milliseconds delay{0};              // before the first byte
     std::optional<std::size_t> claimed_length = {};  // Content-Length, if not the body's
     bool chunked = false;                            // no Content-Length
@@ -88,16 +88,16 @@ class LoopbackServer {
 
   int requests() const { return requests_; }
   int connections() const { return connections_; }
-  /// The most requests that were being answered at the same time.
+  /// The maximum number of requests in progress at the same time.
   int most_at_once() const { return most_at_once_; }
-  /// Connections that the client closed while it was owed an answer.
+  /// Connections that the client closed before it got an answer.
   int abandoned() const { return abandoned_; }
   std::vector<Request> log() const {
     const std::lock_guard lock(mutex_);
     return log_;
   }
 
-  /// What a well-behaved server answers for `object`: the range that was asked for, or all of it.
+  /// The answer of a well-behaved server for `object`: the requested range, or all of it.
   static Answer object(const Request& request, const std::string& object,
                        const std::string& etag = {}) {
     Answer answer;
@@ -154,7 +154,7 @@ class LoopbackServer {
     }
   }
 
-  /// More bytes into `buffer`; false at the connection's end.
+  /// Reads more bytes into `buffer`; false at the connection's end.
   bool receive(int fd, std::string& buffer) {
     while (!stopping_) {
       pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};

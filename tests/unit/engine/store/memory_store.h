@@ -1,6 +1,6 @@
 #pragma once
-// A store in memory for tests: set its objects, make keys fail, see what was read. Reads may come
-// from several threads; what a test sets and looks at, while there are none.
+// A store in memory for tests: set its objects, make keys fail, inspect its reads. Reads may come
+// from several threads; set and inspect the members only while there are none.
 
 #include <algorithm>
 #include <cstring>

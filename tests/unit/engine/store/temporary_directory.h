@@ -1,5 +1,5 @@
 #pragma once
-// A directory that goes away with the test.
+// A directory that is deleted with the test.
 
 #include <cstdlib>
 #include <filesystem>

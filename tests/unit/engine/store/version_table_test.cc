@@ -37,7 +37,7 @@ TEST(VersionTableTest, AnObjectKeepsTheVersionThatCameFirst) {
   EXPECT_EQ(table.find("a"), 1u);
 }
 
-/// Names of objects as stores have them: chunks of versions 2 and 3, shards, objects of Icechunk.
+/// Names of objects like those of stores: chunks of versions 2 and 3, shards, objects of Icechunk.
 std::vector<std::string> realistic_keys(std::size_t count, std::uint64_t seed) {
   std::vector<std::string> keys;
   std::mt19937_64 random(seed);
@@ -67,7 +67,7 @@ TEST(VersionTableTest, NoTwoObjectsOfOneTableShareAnIdentity) {
         identities.push_back(VersionTable::identity(secret, space, key));
     std::sort(identities.begin(), identities.end());
     EXPECT_EQ(std::adjacent_find(identities.begin(), identities.end()), identities.end()) << s;
-    // The halves alone place an object, and name a version.
+    // One half alone selects an object's place, and identifies a version.
     EXPECT_EQ(std::adjacent_find(identities.begin(), identities.end(),
                                  [](const auto& a, const auto& b) { return a[0] == b[0]; }),
               identities.end());
@@ -75,7 +75,7 @@ TEST(VersionTableTest, NoTwoObjectsOfOneTableShareAnIdentity) {
 }
 
 TEST(VersionTableTest, AnObjectIsTheSameInEveryStoreAndCacheOfATable) {
-  // Each key has a version in each space. Two that were taken for one would differ.
+  // Each key has a version in each space. Two keys with the same identity would differ.
   const std::vector<std::string> spaces{"s", "c", "sother", "cother"};
   const std::vector<std::string> keys = realistic_keys(5000, 1);
   for (int round = 0; round < 4; ++round) {
@@ -109,7 +109,7 @@ TEST(VersionTableTest, AnEntryOfADaemonThatWasKilledInTheMiddleIsTakenByTheNext)
   const int fd = ::memfd_create("test", MFD_CLOEXEC);
   ASSERT_EQ(::ftruncate(fd, static_cast<off_t>(VersionTable::kBytes)), 0);
   VersionTable(fd, 0).accept("a", 5);
-  // Where the entry lies: behind the first page, of the second half and the version.
+  // Finds the entry after the first page; it holds the second half and the version.
   std::vector<std::uint64_t> words(VersionTable::kBytes / sizeof(std::uint64_t) / 1024);
   ASSERT_EQ(::pread(fd, words.data(), words.size() * 8, 4096),
             static_cast<ssize_t>(words.size() * 8));
@@ -132,7 +132,7 @@ TEST(VersionTableTest, AClearedOneIsEmptyAndTakesNoMemory) {
   const int fd = ::memfd_create("test", MFD_CLOEXEC);
   ASSERT_EQ(::ftruncate(fd, static_cast<off_t>(4096 + 2 * VersionTable::kBytes)), 0);
   const std::uint64_t behind = 4096 + VersionTable::kBytes / 4096 * 4096;
-  VersionTable::clear(fd, 4096);  // one that nobody has used
+  VersionTable::clear(fd, 4096);  // an unused one
   VersionTable(fd, behind).accept("beside", 9);
   {
     VersionTable table(fd, 4096);

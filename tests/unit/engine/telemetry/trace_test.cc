@@ -50,8 +50,7 @@ TEST(Trace, NamesAreNumberedOnce) {
   EXPECT_EQ(trace.name(""), 0u);
   EXPECT_EQ(trace.name("a"), trace.name("a"));
   EXPECT_NE(trace.name("a"), trace.name("b"));
-  for (int i = 0; i < 10'000; ++i)
-    trace.name(std::to_string(i));  // whoever makes up names gets no memory
+  for (int i = 0; i < 10'000; ++i) trace.name(std::to_string(i));  // invented names get no memory
   EXPECT_EQ(trace.name("one more"), 0u);
   EXPECT_LE(trace.last(kMinute).names.size(), 4096u);
 }
@@ -86,7 +85,7 @@ TEST(Trace, ForgetsTheOldestOfItsKind) {
   EXPECT_THAT(waits, testing::ElementsAre(-1));  // however many chunks there are
   ASSERT_FALSE(chunks.empty());
   EXPECT_EQ(chunks.back(), 9'999);
-  // Without holes, though each processor has a ring of its own.
+  // Without gaps, though each processor has its own ring.
   for (std::size_t i = 0; i < chunks.size(); ++i)
     EXPECT_EQ(chunks[i], chunks[0] + static_cast<std::int64_t>(i));
 }

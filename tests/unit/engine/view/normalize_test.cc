@@ -46,7 +46,7 @@ TEST(Normalize, OnePairForTheWholeVariable) {
 }
 
 TEST(Normalize, NumbersBelongToLabels) {
-  // 700.1 is what a float32 coordinate is written as; its exact value is 700.0999755859375.
+  // 700.1 is the text of the float32 coordinate; its exact value is 700.0999755859375.
   for (double middle : {700.1, 700.0999755859375}) {
     const auto result = resolve(spec({{"t",
                                        {{"dims", {"level"}},

@@ -27,7 +27,7 @@ TEST(ViewSpec, DefaultsAreFilledIn) {
   EXPECT_EQ(spec.remainder, ViewSpec::Remainder::keep);
   EXPECT_EQ(spec.order.shuffle, Order::Shuffle::none);
   EXPECT_EQ(spec.order.seed, 0u);
-  EXPECT_EQ(spec.order.buffer, 0);  // the view says
+  EXPECT_EQ(spec.order.buffer, 0);  // the view decides
   EXPECT_EQ(spec.epochs, 1);
   EXPECT_FALSE(spec.dtype);
   EXPECT_EQ(spec.formats, std::vector<std::string>{"npy"});

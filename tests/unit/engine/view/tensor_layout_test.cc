@@ -62,7 +62,7 @@ TensorDefinition definition(std::vector<std::string> variables,
           .path = "tensors.x"};
 }
 
-/// Bytes from one position of each of a variable's dimensions to the next.
+/// Bytes from one position to the next, for each of a variable's dimensions.
 std::vector<std::int64_t> strides(const VariablePlacement& placement) {
   std::vector<std::int64_t> result;
   for (const AxisPlacement& axis : placement.axes) result.push_back(axis.stride);
@@ -126,7 +126,7 @@ TEST(TensorLayout, AStackJoinsWhatDimsDoesNotName) {
   ASSERT_EQ(layout.placements.size(), 2u);
   EXPECT_EQ(layout.placements[0].base, 0);
   EXPECT_THAT(strides(layout.placements[0]), ElementsAre(32, 16, 48, 4));  // time, level, lat, lon
-  EXPECT_EQ(layout.placements[1].base, 2 * 16);  // behind b's two channels
+  EXPECT_EQ(layout.placements[1].base, 2 * 16);                            // after b's two channels
   EXPECT_EQ(layout.placements[1].variable, 21u);
   EXPECT_THAT(strides(layout.placements[1]), ElementsAre(16, 48, 4));
 }
@@ -153,7 +153,7 @@ TEST(TensorLayout, BroadcastRepeatsAVariableAlongWhatItLacks) {
   x.broadcast = true;
   x.offsets = {{"time", {0, 2}}};
   const TensorLayout layout = tensors.layout(x);
-  // As without broadcast, levels join the stack; the window's dimension does not.
+  // Like without broadcast, levels join the stack; the window's dimension does not.
   EXPECT_THAT(layout.spec.dims, ElementsAre("sample", "c", "lat", "lon", "time"));
   EXPECT_EQ(layout.spec.shape, (Dims{10, 1 + 1 + 2, 3, 4, 4}));
   EXPECT_THAT(tensors.channels(x), ElementsAre("m", "a", "b_500", "b_850"));

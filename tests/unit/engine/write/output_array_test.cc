@@ -1,4 +1,4 @@
-// Expected documents are what zarr-python 3 writes.
+// Expected documents are those of zarr-python 3.
 #include "engine/write/output_array.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(OutputArray, AFillValueThatMasksNothingIsNoneInFormat2) {
   const OutputArray made =
       make_output_array(source, "t", 2, {{3, 4}, {3, 4}}, parse_compression("gzip:1"));
   EXPECT_TRUE(made.document["fill_value"].is_null());
-  EXPECT_TRUE(made.writes_fill);  // chunks of zeros must be there
+  EXPECT_TRUE(made.writes_fill);  // chunks of zeros must exist
   EXPECT_EQ(made.document["compressor"], Json::parse(R"({"id": "gzip", "level": 1})"));
   EXPECT_EQ(made.attributes["_ARRAY_DIMENSIONS"], Json::parse(R"(["y", "x"])"));
 }

@@ -60,7 +60,7 @@ TEST(PieceCodec, DamageIsFound) {
   for (std::size_t at = 0; at < stored.size(); ++at) {
     std::vector<std::byte> changed(stored.data(), stored.data() + stored.size());
     changed[at] ^= std::byte{0x10};
-    // Of the header some bits say nothing about the values.
+    // Some bits of the header do not affect the values.
     if (decode_slab(changed, decoded)) {
       EXPECT_EQ(decoded, values) << at;
     }

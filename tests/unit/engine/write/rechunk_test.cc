@@ -52,7 +52,7 @@ class RechunkTest : public testing::Test {
   RechunkResult run(const std::string& folder, const RechunkRun& how = {}) const {
     return rechunk().run(open_local_output(folder_ / folder), how);
   }
-  /// Every file of an output but the one that names the run.
+  /// Every file of an output except the one that names the run.
   std::map<std::string, std::string> files(const std::string& folder) const {
     std::map<std::string, std::string> result = files_below(folder_ / folder);
     result.erase(".batchfs.json");
@@ -116,10 +116,10 @@ TEST_F(RechunkTest, RegionsLeaveRoomForTheProgramAndItsEncoders) {
     const RechunkPlan& plan = made.arrays()[0].plan;
     return std::max(plan.read_bytes, plan.write_bytes);
   };
-  // Half of so little is the program's; the array of 480 KB would fit into all of it.
+  // The program takes half of this small limit; the array of 480 KB would fit into all of it.
   EXPECT_LE(memory_of_regions(800 << 10, 1, "none"), 400u << 10);
   options_.chunks = {{"t", 20}};
-  // What encoders take at this level, 84 MB a thread for large chunks, leaves nothing of 1 MB.
+  // The encoders' memory at this level, 84 MB per thread for large chunks, exceeds 1 MB.
   options_.compression = parse_compression("zstd:19");
   options_.memory = 1 << 20;
   try {

@@ -18,7 +18,7 @@ class RecordedRunTest : public testing::Test {
   RecordedRunTest() { std::filesystem::remove_all(path_); }
   ~RecordedRunTest() override { std::filesystem::remove_all(path_); }
 
-  /// What a next process finds done, of `units` units.
+  /// The units that a next process finds done, of `units` units.
   std::vector<bool> done(int units) const {
     RunRecord record(*output_, {{"a", 1}}, 0, 1);
     record.open();
@@ -32,7 +32,7 @@ class RecordedRunTest : public testing::Test {
   const RegionLimits one_at_a_time_{1, 1, true, 1};
 };
 
-/// Units 0 to count - 1, each of which does `work` and is then noted with an amount of 10.
+/// Units 0 to count - 1, each of which does `work` and is then recorded with an amount of 10.
 std::function<std::shared_ptr<RegionWork>()> units(RecordedRun& run, int count,
                                                    const std::function<void(int)>& work) {
   return [&run, count, work, next = 0]() mutable -> std::shared_ptr<RegionWork> {

@@ -1,4 +1,4 @@
-// Objects are compared with what zarr-python 3 puts for the same values.
+// Objects are compared with those of zarr-python 3 for the same values.
 #include "engine/write/region_copy.h"
 
 #include <cstring>
@@ -40,7 +40,7 @@ std::vector<T> numbers_from(T first, std::size_t count) {
 
 class RegionCopyTest : public testing::Test {
  protected:
-  /// Writes a region whose values are given; the objects' items in any order.
+  /// Writes a region with the given values; the objects' items in any order.
   template <class T>
   void write(const OutputArray& array, const Box& region, const std::vector<T>& values) {
     ObjectWriter writer(array, *output_, region);
@@ -113,7 +113,7 @@ TEST_F(RegionCopyTest, AShardHasAnIndexWithAChecksum) {
   const OutputArray array =
       make_output_array(source, "t", 3, {{1, 2}, {2, 4}, true}, parse_compression("none"));
   write(array, {{0, 0}, {3, 4}}, numbers_from<std::int16_t>(0, 12));
-  // Chunks in C order; zarr-python's own are in Morton order, and each index says where they lie.
+  // Chunks in C order; zarr-python's own are in Morton order, and each index holds their places.
   struct Entry {
     std::uint64_t offset, size;
   };

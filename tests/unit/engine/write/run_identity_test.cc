@@ -52,7 +52,7 @@ TEST_F(RunIdentityTest, AnotherVersionOfTheSourceIsNamedByItsArrays) {
         "the store has changed since the run began: objects of 'u' are of another version, "
         "and the output would mix both; remove the output to begin anew, or name a new place");
   }
-  // What the command line says comes first.
+  // Differences of the command line are reported first.
   now["command"] = "export";
   try {
     claim_output(*output_, now);
@@ -94,7 +94,7 @@ TEST_F(RunIdentityTest, ALockHoldsAfterWorkingFilesWereRemoved) {
   ASSERT_NE(held, nullptr);
   EXPECT_EQ(open_local_output(path_)->lock("lock-0"), nullptr);
   output_->discard_working_files();
-  // The finished run holds a lock of a file that is gone; of those after it one gets the new one.
+  // The finished run holds a lock of a removed file; of the runs after it, one gets the new lock.
   const auto next = open_local_output(path_)->lock("lock-0");
   EXPECT_NE(next, nullptr);
   EXPECT_EQ(open_local_output(path_)->lock("lock-0"), nullptr);

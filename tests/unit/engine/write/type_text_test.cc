@@ -1,4 +1,4 @@
-// Expected documents are what zarr-python 3 and xarray write.
+// Expected documents are those of zarr-python 3 and xarray.
 #include "engine/write/type_text.h"
 
 #include <cmath>

@@ -31,7 +31,7 @@ TEST(V2Type, EveryTypestr) {
     Kind kind;
     std::uint32_t itemsize;
     bool big_endian;
-    /// str(np.dtype(typestr)) where that is what the type is called, else native .str.
+    /// str(np.dtype(typestr)) if that is the type's name, else native .str.
     const char* name;
     const char* descr;  // repr(np.dtype(typestr).newbyteorder("=").str)
   };

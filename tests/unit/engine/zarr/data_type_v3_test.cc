@@ -95,7 +95,7 @@ TEST(V3Type, Structures) {
   EXPECT_EQ(type.itemsize, 13u);
   EXPECT_EQ(type.fields[1].offset, 2u);
   EXPECT_EQ(type.fields[1].type.fields[1].offset, 8u);
-  // As zarr-python 3.1 writes them.
+  // The form that zarr-python 3.1 writes.
   EXPECT_EQ(v3(with_fields("structured", R"(["x", "int16"], ["p", )" + inner + "]")), type);
 }
 

@@ -45,7 +45,7 @@ TEST_F(Documents, FirstBytesThatWereAskedForAheadAreNoDocument) {
   EXPECT_EQ(reader.digest(), before);
 }
 
-/// A server that answers with an error where it has nothing.
+/// A server that answers with an error for missing objects.
 class Refusing final : public Store {
  public:
   explicit Refusing(ErrorCode code) : code_(code) {}

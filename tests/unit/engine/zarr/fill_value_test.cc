@@ -39,7 +39,7 @@ struct Case {
   const char* bytes;
 };
 
-// What zarr-python 3.1 makes of them:
+// The bytes that zarr-python 3.1 makes of them:
 //   z = zarr.core.dtype.get_data_type_from_json(type, zarr_format=3)
 //   np.array(z.from_json_scalar(fill, zarr_format=3), z.to_native_dtype()).tobytes().hex()
 TEST(FillValue, OfEveryTypeOfV3) {
@@ -94,7 +94,7 @@ TEST(FillValue, OfEveryTypeOfV3) {
     EXPECT_EQ(fill_of(v3(c.type), c.fill), c.bytes) << c.type << " " << c.fill;
 }
 
-// The same with zarr_format=2 and {"name": type, "object_codec_id": None}, values in native order.
+// The same for zarr_format=2 and {"name": type, "object_codec_id": None}, values in native order.
 TEST(FillValue, OfEveryTypeOfV2) {
   const Case cases[] = {
       {"\"|b1\"", "true", "01"},

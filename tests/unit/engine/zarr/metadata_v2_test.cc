@@ -148,7 +148,7 @@ TEST(MetadataV2, RefusesSizesThatCannotBe) {
             "chunks larger than 1 TB are not supported (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"chunks": [4294967296, 4294967296]})"),
             "the shape has more than 2^63 elements (g/a/.zarray)");
-  // Also where the values cannot be read: sizes are shown all the same.
+  // Also if the values cannot be read: sizes are shown in any case.
   EXPECT_EQ(refusal(R"({"dtype": "<f16", "shape": [9223372036854775807, 2]})"),
             "the shape has more than 2^63 elements (g/a/.zarray)");
   // 2^40 chunks are many, but an array.

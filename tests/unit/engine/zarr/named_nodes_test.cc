@@ -55,7 +55,7 @@ TEST_F(NamedNodes, AreFoundWithTheirCoordinates) {
   EXPECT_EQ(hierarchy.problems[0].first, "bad/zarr.json");
   EXPECT_THAT(hierarchy.problems[0].second, HasSubstr("node_type"));
   EXPECT_EQ(hierarchy.array("t").source, "t/zarr.json");
-  // What is known is not asked for again, nor what lies below an array.
+  // Known nodes are not requested again, nor are nodes below an array.
   store.asked.clear();
   find_nodes(store, hierarchy, {"t", "t/c"}, kMemory);
   EXPECT_TRUE(store.asked.empty());

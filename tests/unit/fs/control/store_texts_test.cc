@@ -1,4 +1,4 @@
-// The texts of a mount that say what is in its store, and those that others make.
+// The texts of a mount about its store, and those that others make.
 
 #include <gmock/gmock.h>
 

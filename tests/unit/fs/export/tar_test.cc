@@ -7,7 +7,7 @@
 namespace batchfs {
 namespace tar_test {
 
-/// What tarfile.TarInfo(name).tobuf(tarfile.USTAR_FORMAT) of Python gives, with the mode 0644.
+/// The bytes of Python's tarfile.TarInfo(name).tobuf(tarfile.USTAR_FORMAT), with the mode 0644.
 std::string header_of_python(const std::string& name, const std::string& size,
                              const std::string& checksum) {
   const auto field = [](std::string text, std::size_t length) {

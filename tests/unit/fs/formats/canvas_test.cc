@@ -7,7 +7,7 @@
 namespace batchfs {
 namespace canvas_test {
 
-/// '#' where the colour is not 0.
+/// '#' for every colour but 0.
 std::string shown(const Canvas& canvas) {
   std::string text;
   for (std::int64_t y = 0; y < canvas.height(); ++y) {

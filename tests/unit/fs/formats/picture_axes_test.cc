@@ -34,7 +34,7 @@ TEST(PictureAxes, ByNameAndBySize) {
       {{"s", "y", "x", "time"}, {1, 20, 20, 500}, {"y", "x"}},
       {{"s", "height", "width", "channel"}, {1, 64, 64, 3}, {"height", "width"}},
       {{"s", "height", "lat", "lon"}, {1, 40, 20, 20}, {"lat", "lon"}},
-      // Names that say nothing: short last ones are channels.
+      // Names without a meaning: short last ones are channels.
       {{"s", "dim_1", "dim_2", "dim_3"}, {1, 64, 64, 3}, {"dim_1", "dim_2"}},
       {{"s", "dim_1", "dim_2", "dim_3"}, {1, 3, 64, 64}, {"dim_2", "dim_3"}},
       {{"s", "dim_1", "dim_2", "dim_3"}, {1, 100, 10, 20}, {"dim_2", "dim_3"}},

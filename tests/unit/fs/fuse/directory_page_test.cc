@@ -41,7 +41,7 @@ TEST(DirectoryPage, HoldsWhatFits) {
   EXPECT_EQ(all[5].name, "views");
   EXPECT_EQ(all[3].name, "store.json");
   EXPECT_EQ(all[3].type, 8u);
-  // Page by page, from where the last one ended.
+  // Page by page, from the end of the previous one.
   std::vector<std::string> names;
   for (std::uint64_t offset = 0;;) {
     const auto page = parse(directory_page(files, kRootIno, 80, offset));

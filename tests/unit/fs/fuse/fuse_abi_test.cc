@@ -8,7 +8,7 @@
 namespace batchfs::fuse_abi {
 namespace fuse_abi_test {
 
-// The system's <linux/fuse.h> knows most of it; what came with Linux 6.9 is compared with the
+// The system's <linux/fuse.h> knows most of it; the additions of Linux 6.9 are compared with the
 // numbers of its include/uapi/linux/fuse.h.
 
 TEST(FuseAbi, StructuresAreTheKernels) {
@@ -26,7 +26,7 @@ TEST(FuseAbi, StructuresAreTheKernels) {
   EXPECT_EQ(offsetof(InitOut, max_write), offsetof(fuse_init_out, max_write));
   EXPECT_EQ(offsetof(InitOut, map_alignment), offsetof(fuse_init_out, map_alignment));
   EXPECT_EQ(offsetof(InitOut, flags2), offsetof(fuse_init_out, flags2));
-  EXPECT_EQ(offsetof(InitOut, max_stack_depth), 36u);  // behind flags2
+  EXPECT_EQ(offsetof(InitOut, max_stack_depth), 36u);  // after flags2
   EXPECT_EQ(sizeof(OpenOut), sizeof(fuse_open_out));
   EXPECT_EQ(offsetof(OpenOut, flags), offsetof(fuse_open_out, open_flags));
   EXPECT_EQ(offsetof(OpenOut, backing_id), 12u);

@@ -11,7 +11,7 @@ namespace fuse_init_test {
 
 using namespace fuse_abi;
 
-/// As the kernel writes it, in the kernel's own structures.
+/// A request as the kernel writes it, in the kernel's own structures.
 std::vector<std::byte> request(std::uint32_t opcode, std::uint32_t flags, std::uint32_t flags2) {
   fuse_in_header header{};
   fuse_init_in init{};
@@ -73,7 +73,7 @@ TEST(AmendInit, PassthroughOnlyWhereItIsWanted) {
 TEST(AmendInit, NothingThatIsNotOffered) {
   InitOut reply{};
   EXPECT_EQ(amend_init(reply, 0, true), 0u);
-  // A kernel without more flags: what stands there means nothing.
+  // A kernel without extended flags: the field has no meaning.
   EXPECT_EQ(amend_init(reply, kAll & ~kInitExtended, true), kParallelDirops);
   EXPECT_EQ(reply.flags2, 0u);
   EXPECT_EQ(reply.max_stack_depth, 0u);

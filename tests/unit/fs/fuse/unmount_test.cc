@@ -58,7 +58,7 @@ TEST_F(UnmountTest, AMountIsDeadWhenNobodyCanAnswerAnyMore) {
   const std::string options =
       "fd=" + std::to_string(session) + ",rootmode=40000,user_id=0,group_id=0";
   ASSERT_EQ(::mount("none", path_.c_str(), "fuse", 0, options.c_str()), 0);
-  EXPECT_FALSE(is_dead_mount(path_));  // nobody answers, but somebody could
+  EXPECT_FALSE(is_dead_mount(path_));  // nobody answers, but the session is open
   ::close(session);
   EXPECT_TRUE(is_dead_mount(path_));
   unmount(path_, true);

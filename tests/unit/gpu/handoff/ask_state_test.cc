@@ -31,7 +31,7 @@ std::string message_of_error(const std::function<void()>& call) {
 TEST(AskState, GetsTheTextsOfAServer) {
   Served served({R"({"window": {"time": 1}, "batch": 4})"}, 64 << 20, with_state());
   const std::string& path = served.server->path();
-  EXPECT_EQ(ask_state(path, StateText::status), "1 0");  // who watches is no reader
+  EXPECT_EQ(ask_state(path, StateText::status), "1 0");  // monitoring clients are not readers
   EXPECT_EQ(ask_state(path, StateText::log), "5 0");
   EXPECT_THAT(message_of_error([&] { ask_state(path, StateText::metrics); }),
               HasSubstr("no metrics here"));
@@ -64,7 +64,7 @@ TEST(AskState, WhereNobodyListens) {
               HasSubstr("batchfs serve"));
 }
 
-/// A socket whose one visitor gets this answer.
+/// A socket that sends this answer to its one client.
 class Impostor {
  public:
   Impostor(std::vector<std::byte> answer, int descriptor)

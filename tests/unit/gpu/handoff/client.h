@@ -1,5 +1,5 @@
 #pragma once
-// A reader that says what it is told to: for tests of the server, byte for byte.
+// A reader that sends given bytes, for tests of the server.
 
 #include <cstring>
 #include <memory>
@@ -30,7 +30,7 @@ inline std::string temporary_directory() {
   return name;
 }
 
-/// An engine on made-up data and a server of its views.
+/// An engine on synthetic data and a server of its views.
 class Served {
  public:
   explicit Served(
@@ -87,7 +87,7 @@ class RawClient {
   explicit RawClient(const std::string& path) : fd_(connect_to(path)) {
     if (fd_ < 0) throw std::runtime_error("connect: " + std::string(std::strerror(errno)));
   }
-  /// Owns a socket that is connected.
+  /// Owns a connected socket.
   explicit RawClient(int fd) : fd_(fd) {}
   ~RawClient() {
     if (fd_ >= 0) ::close(fd_);
@@ -97,7 +97,7 @@ class RawClient {
   int fd() const { return fd_; }
   void close() { ::close(std::exchange(fd_, -1)); }
 
-  /// False when the connection is gone.
+  /// False if the connection is closed.
   bool send_bytes(const void* bytes, std::size_t size) {
     return ::send(fd_, bytes, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
   }
@@ -130,7 +130,7 @@ class RawClient {
     return send_bytes(&out, sizeof out);
   }
 
-  /// The next message; nullopt at the end of the connection, or when nothing comes for ten seconds
+  /// The next message; nullopt at the end of the connection, or if nothing comes for ten seconds
   /// (or `milliseconds`).
   std::optional<Received> receive(int milliseconds = 10'000) {
     pollfd waiting{fd_, POLLIN, 0};
@@ -153,7 +153,7 @@ class RawClient {
           " came: " + received->text(std::min(sizeof(RefusedMessage), received->bytes.size())));
     return std::move(*received);
   }
-  /// What the server says before it ends the connection.
+  /// The server's reason when it ends the connection.
   std::string refused() {
     const Received received = expect(MessageType::refused);
     EXPECT_FALSE(receive().has_value()) << "the connection went on";
@@ -176,7 +176,7 @@ inline std::vector<std::int32_t> values_of(const Received& batch) {
   return values;
 }
 
-/// What row `time` of FakeData holds in column 0.
+/// The value of FakeData in row `time`, column 0.
 inline std::int32_t first_value(std::int64_t time) {
   return static_cast<std::int32_t>(1000 * (time / 4) + time % 4 * 6);
 }

@@ -8,7 +8,7 @@
 namespace batchfs::handoff {
 namespace connect_test {
 
-/// A directory whose path is longer than a socket's address, and everything in it while it lasts.
+/// A directory whose path is longer than a socket's address; deleted with its contents.
 class Directory {
  public:
   Directory() : top_(temporary_directory()), path_(top_) {
@@ -23,7 +23,7 @@ class Directory {
   std::string top_, path_;
 };
 
-/// A server at `path`, reached through the open directory where the path is too long.
+/// A server at `path`, reached through the open directory if the path is too long.
 class Listening {
  public:
   Listening(const std::string& path, int type = SOCK_SEQPACKET)

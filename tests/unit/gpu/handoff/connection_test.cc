@@ -1,5 +1,4 @@
-// One connection without the server's thread: batches are done when the test says so, and nothing
-// waits.
+// One connection without the server's thread: the test completes batches, and nothing waits.
 
 #include "gpu/handoff/connection.h"
 
@@ -15,7 +14,7 @@ namespace connection_test {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Makes nothing by itself: notes what is asked for.
+/// Makes no batches itself: records requests.
 class NotedDelivery final : public Delivery {
  public:
   struct Asked {
@@ -67,7 +66,7 @@ class Connected : public testing::Test {
     client = std::make_unique<RawClient>(ends[1]);
   }
 
-  /// What the server's thread does, until there is no more to do. False when the connection is
+  /// Does the work of the server's thread until nothing is pending. False when the connection is
   /// over.
   bool step() {
     bool goes_on = connection->readable();
@@ -97,7 +96,7 @@ class Connected : public testing::Test {
     ADD_FAILURE() << "nobody asked for " << batch;
     return [](auto&&...) {};
   }
-  /// A batch of so many pieces of memory, all the same file.
+  /// A batch in `memories` pieces of memory, all the same file.
   std::shared_ptr<DeliveredBatch> delivered(std::size_t memories = 1) {
     auto made = std::make_shared<DeliveredBatch>();
     for (std::size_t i = 0; i < memories; ++i)
@@ -119,7 +118,7 @@ class Connected : public testing::Test {
   std::vector<Completion> completions_;
 
  protected:
-  std::unique_ptr<Connection> connection;  // goes first: it cancels
+  std::unique_ptr<Connection> connection;  // destroyed first: it cancels
 };
 
 TEST_F(Connected, BatchesThatAreDoneInAnotherOrderGoOutInOrder) {
@@ -150,7 +149,7 @@ TEST_F(Connected, HalfOfTheMemoryIsForWhatNobodyWaitsFor) {
   finish(1);
   ASSERT_TRUE(step());
   EXPECT_TRUE(batches_under_way().empty());
-  // Another's batches count too.
+  // Another connection's batches count, too.
   const std::uint64_t lease = next()->as<BatchMessage>().lease;
   context.held += 1000;
   client->release(lease);
@@ -263,7 +262,7 @@ TEST_F(Connected, WhatTheReaderDoesNotTakeWaits) {
     ASSERT_TRUE(connection->writable());
   }
   while (next()) ++answered;
-  // What it did not listen to meanwhile.
+  // Requests that it did not listen to meanwhile.
   for (int i = 0; i < 100 && answered < asked; ++i) {
     ASSERT_TRUE(step());
     while (next()) ++answered;
@@ -339,7 +338,7 @@ TEST_F(Connected, ASessionsDeliveryIsItsConnectionsAlone) {
   EXPECT_FALSE(watched.expired());
   connection = nullptr;
   EXPECT_TRUE(watched.expired());
-  // Nobody has the other end of the session's socket any more.
+  // The other end of the session's socket is closed.
   char byte;
   EXPECT_EQ(::recv(ends[1], &byte, 1, 0), 0);
   ::close(ends[1]);

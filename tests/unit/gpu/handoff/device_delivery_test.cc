@@ -1,5 +1,5 @@
-// Batches in device memory, with a device that is made up: its memory is a memory file, so what
-// readers see can be looked at on any machine.
+// Batches in device memory, with a simulated device: its memory is a memory file, so the readers'
+// view can be checked on any machine.
 
 #include "gpu/handoff/device_delivery.h"
 
@@ -42,7 +42,7 @@ TEST(DeviceDelivery, GivesBatchesInSlotsThatAreMappedOnce) {
   const auto device = std::make_shared<reader::FakeDevice>();
   const auto reader = open(served, device);
   EXPECT_EQ(reader->mode(), "server");
-  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {  // the second goes on in the same stream
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {  // the second continues in the same stream
     reader->start({.epoch = epoch});
     for (std::int64_t i = 0; i < 10; ++i) {
       const auto batch = reader->next();
@@ -124,7 +124,7 @@ TEST(DeviceDelivery, TwoReadersOfARankShareItsBatches) {
   EXPECT_EQ(served.device.streams, 1);
   EXPECT_EQ(value_of(*same), first_value(0));
   EXPECT_EQ(offset(*same), offset(*held));
-  // Also a batch that was made for the other reader is given, and counts.
+  // A batch that was made for the other reader is delivered, too, and counts.
   const auto given = served.delivery.statistics();
   EXPECT_GE(given.batches, 2u);
   EXPECT_EQ(given.bytes, given.batches * kBatchBytes);
@@ -219,7 +219,7 @@ TEST(DeviceDelivery, TheOnlyReadersLargeBatchesGetMoreThanHalf) {
   const auto held = reader->next();
   EXPECT_EQ(value_of(*held), first_value(0));
   EXPECT_EQ(served.device.last_memory(), kMemory / 4 * 3);
-  reader->start({.done = 5});  // begins anew and holds a batch of before
+  reader->start({.done = 5});  // starts a new stream and holds a batch of the old one
   EXPECT_EQ(value_of(*reader->next()), first_value(5));
   EXPECT_EQ(served.device.last_memory(), kMemory / 4);
   EXPECT_EQ(value_of(*held), first_value(0));

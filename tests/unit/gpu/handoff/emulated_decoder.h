@@ -17,7 +17,7 @@ struct EmulatedDecoder {
   gpu::ProgramSetup setup;
   gpu::HostRunner runner;
   const std::byte* staging;
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::map<std::uint64_t, std::vector<std::uint32_t>> statuses;
   bool stopped = false;
 

@@ -1,6 +1,6 @@
 #pragma once
-// The reader's side of a device that is made up: its memory is the host's, its streams end when the
-// test says so.
+// The reader's side of a simulated device: its memory is the host's, its streams end when the test
+// says so.
 
 #include <array>
 #include <atomic>
@@ -63,7 +63,7 @@ class FakeDevice final : public Device {
     const std::lock_guard lock(mutex);
     waiting.push_back(std::move(release));
   }
-  /// The work on the batch that was let go of first ends. False when there is none.
+  /// Ends the work on the batch that was released first. False if there is none.
   bool end_oldest() {
     std::function<void()> release;
     {
@@ -78,7 +78,7 @@ class FakeDevice final : public Device {
 
   bool cannot_map = false;
   int maps = 0, copies = 0;
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::vector<std::function<void()>> waiting;
 };
 

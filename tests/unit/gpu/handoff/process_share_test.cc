@@ -33,7 +33,7 @@ TEST(ProcessShare, HoldsTwoBatchesWhereThereIsRoomForThree) {
   EXPECT_TRUE(share.fits(10, 20, false));
   share.take(10);
   EXPECT_FALSE(share.fits(10, 20, true));
-  // The first always fits: whether there is room is for others to say.
+  // The first always fits here; other limits decide whether there is room.
   EXPECT_TRUE(ProcessShare(1000).fits(10, 5, true));
 }
 

@@ -1,4 +1,4 @@
-// Mode client, the server's side: a client that says that it has run the programs, and does not.
+// Mode client, the server's side: a client that claims to have run the programs, but does not.
 
 #include "gpu/handoff/reader_delivery.h"
 
@@ -11,7 +11,7 @@
 namespace batchfs::handoff {
 namespace reader_delivery_test {
 
-/// An engine on made-up data, and a server whose readers decode for themselves where they can.
+/// An engine on synthetic data, and a server whose readers decode in their own process if they can.
 class Server {
  public:
   explicit Server(const std::string& view = R"({"window": {"time": 1}, "batch": 2})")
@@ -177,7 +177,7 @@ TEST(ReaderDelivery, WhatADecoderRefusesComesFromTheHost) {
   EXPECT_EQ(batch.as<MemoryRecord>(sizeof(BatchMessage)).kind, MemoryKind::host);
   EXPECT_EQ(values_of(batch)[0], first_value(0));
   reader.ended(reader.program().header().number);
-  // The chunk that it refused is known: batches that use it come from the host all the same.
+  // The refused chunk is recorded: batches that use it come from the host in any case.
   EXPECT_EQ(reader.client.expect(MessageType::batch).as<BatchMessage>().batch, 1);
   EXPECT_GE(from_host(server, Fallback::not_decoded), 1u);
   EXPECT_EQ(from_host(server, Fallback::not_decoded), from_host(server));
@@ -281,7 +281,7 @@ TEST(ReaderDelivery, AStreamThatBeginsAnewHasASetupOfItsOwn) {
   reader.ended(reader.program().header().number);
   const Received first = reader.client.expect(MessageType::batch);
   reader.client.release(first.as<BatchMessage>().lease);
-  reader.client.start(0, 1, 2, 2, 0, 2);  // behind what the first stream can give
+  reader.client.start(0, 1, 2, 2, 0, 2);  // after the last batch of the first stream
   reader.set_up();
   EXPECT_NE(reader.id, before);
   reader.ended(reader.program().header().number);

@@ -1,6 +1,6 @@
 #pragma once
-// A server of batches in the memory of a device that is made up: a memory file, so what readers see
-// can be looked at on any machine.
+// A server of batches in the memory of a simulated device: a memory file, so the readers' view can
+// be checked on any machine.
 
 #include <atomic>
 #include <condition_variable>
@@ -19,23 +19,23 @@
 
 namespace batchfs::handoff {
 
-/// What all streams of a test did.
+/// Counters over all streams of a test.
 struct Device {
   std::atomic<int> streams{0}, alive{0}, taken{0}, released{0};
   std::atomic<bool> fail{false}, refuse{false};
   std::atomic<std::int64_t> bad_place{-1}, undecoded_place{-1};
-  std::atomic<std::uint64_t> needed{0};  // bytes without which no stream is made
+  std::atomic<std::uint64_t> needed{0};  // minimum bytes to make a stream
   std::atomic<std::uint32_t> slots{3};
-  std::mutex mutex;                   // guards what follows
-  std::vector<std::uint64_t> memory;  // that each stream got
+  std::mutex mutex;                   // guards the members below
+  std::vector<std::uint64_t> memory;  // of each stream
   std::uint64_t last_memory() {
     const std::lock_guard lock(mutex);
     return memory.empty() ? 0 : memory.back();
   }
 };
 
-/// Batches made by the view's engine, in slots of a memory file. Waits for a slot as a GPU's stream
-/// does.
+/// Batches made by the view's engine, in slots of a memory file. Waits for a slot like a GPU's
+/// stream.
 class FakeStream final : public SlotStream {
  public:
   static constexpr std::uint64_t kSlotBytes = 4096;
@@ -119,7 +119,7 @@ class FakeStream final : public SlotStream {
   bool stopped_ = false;
 };
 
-/// A server whose device is made up: views named v0, v1, ... with ten batches of one time step.
+/// A server with a simulated device: views named v0, v1, ... with ten batches of one time step.
 class ServedOnDevice {
  public:
   static constexpr std::uint64_t kMemory = 1 << 20;

@@ -1,4 +1,4 @@
-// What the server keeps for others where one reader takes all that it can, or says nothing.
+// Resources that the server keeps for others when one reader takes all it can, or is silent.
 
 #include "gpu/handoff/server.h"
 
@@ -44,8 +44,8 @@ TEST(HandoffServerLimits, ReadersAreLimited) {
   four.expect(MessageType::welcome);
 }
 
-/// Holds batches by number, on so many connections, until one fails; then stops. Says how many over
-/// `ready`.
+/// Holds batches by number, on `connections` connections, until one fails; then stops. Reports
+/// their number over `ready`.
 [[noreturn]] void hold_all(const std::string& path, int connections, int ready) {
   std::vector<std::unique_ptr<RawClient>> clients;
   std::vector<Received> kept;
@@ -127,7 +127,8 @@ TEST(HandoffServerLimits, AReaderThatTakesNothingBlocksNobody) {
   RawClient deaf(served.server->path());
   deaf.hello();
   deaf.expect(MessageType::welcome);
-  // Asks without end and never reads: the server stops to listen, and to hold more and more for it.
+  // Sends requests without end and never reads: the server stops listening, and stops buffering for
+  // it.
   for (int i = 0; i < 200'000; ++i) {
     GetMessage get{{sizeof get, MessageType::get, kVersion}, 1, 0, 99};
     if (::send(deaf.fd(), &get, sizeof get, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) break;

@@ -69,7 +69,7 @@ TEST(HandoffServer, StreamsBatchesInOrderWithTheirMemory) {
     EXPECT_EQ(message.samples, 4);
     EXPECT_EQ(message.stream, 1u);
     ASSERT_EQ(message.dim_count, 3u);
-    // Of four samples number and start, one behind the other, behind a record of eight bytes.
+    // The number and the start of four samples, one after the other, after a record of eight bytes.
     const std::size_t windows = batch.bytes.size() - 2 * 4 * 8;
     for (std::size_t i = 0; i < 8; ++i)
       EXPECT_EQ(batch.as<std::int64_t>(windows + 8 * i),
@@ -88,7 +88,7 @@ TEST(HandoffServer, StreamsBatchesInOrderWithTheirMemory) {
 }
 
 TEST(HandoffServer, NoDescriptorThatAReaderGetsCanChangeAnything) {
-  // Small batches, and batches that lie in huge pages where this process may have them.
+  // Small batches, and batches in huge pages if this process may use them.
   for (const std::int64_t width : {6, 200'000}) {
     Served served({kView}, 64 << 20, {}, FakeData{10, 4, width});
     RawClient client(served.server->path());
@@ -125,7 +125,7 @@ TEST(HandoffServer, AReaderThatLeavesWithItsHelloWasOne) {
 TEST(HandoffServer, IsUsedUntilItsLastReaderLeaves) {
   std::atomic<int> said = 0;
   Served served({kView}, 64 << 20, {.on_unused = [&] { ++said; }, .first_reader_time = 60s});
-  // One that says nothing and leaves is no reader.
+  // A connection that is silent and leaves is not a reader.
   { const RawClient looks(served.server->path()); }
   auto first = std::make_unique<RawClient>(served.server->path());
   first->hello();
@@ -169,7 +169,7 @@ TEST(HandoffServer, AStreamStopsAtItsDepth) {
   EXPECT_FALSE(client.receive(100).has_value());
   client.release(leases[1]);
   EXPECT_EQ(client.expect(MessageType::batch).as<BatchMessage>().batch, 3);
-  // Who holds all and wants another gets it.
+  // A reader that holds all its batches and asks for another gets it.
   client.send(WantMessage{{}, 1, 4, 3, 0}, MessageType::want);
   EXPECT_EQ(client.expect(MessageType::batch).as<BatchMessage>().batch, 4);
   EXPECT_FALSE(client.receive(100).has_value());
@@ -434,7 +434,7 @@ TEST(HandoffServer, AReaderCannotAskForBatchesAndARefresh) {
   reader.expect(MessageType::welcome);
   reader.send_bytes(&refresh, sizeof refresh);
   EXPECT_THAT(reader.refused(), HasSubstr("no message of type"));
-  waiting("", nullptr);  // nobody waits any more
+  waiting("", nullptr);  // the client has left
 }
 
 TEST(HandoffServer, ARefreshSaysWhetherItIsForced) {

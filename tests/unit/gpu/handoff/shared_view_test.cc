@@ -25,7 +25,7 @@ TEST(SharedView, HasTextsAndCoordinates) {
   EXPECT_EQ(shared.remainder, Remainder::keep);
 }
 
-/// Why there is no such view; empty when there is.
+/// Why the view does not exist; empty if it does.
 std::string refusal(const SharedViews& views, const std::string& name) {
   try {
     find_view(views, name);

@@ -9,7 +9,7 @@
 namespace batchfs::handoff {
 namespace state_teller_test {
 
-/// Waits for the text, or throws what went wrong.
+/// Waits for the text, or throws the error.
 std::string answer_of(StateTeller& teller, StateText what) {
   std::promise<std::string> promise;
   teller.ask(what, [&](std::shared_ptr<const MemoryFile> text, std::exception_ptr error) {

@@ -30,7 +30,7 @@ class Trust : public testing::Test {
   const std::string directory_;
 };
 
-/// What `body` throws, of this code.
+/// The message of the Error with this code that `body` throws.
 std::string refusal(ErrorCode code, const std::function<void()>& body) {
   try {
     body();
@@ -49,7 +49,7 @@ TEST_F(Trust, ADirectoryThatAllMayWriteToIsNamed) {
   EXPECT_EQ(changeable_directory(make("open/b/c", 0700) + "/s"), directory_ + "/open");
   EXPECT_EQ(changeable_directory(make("sticky", 01777) + "/s"), "")
       << "the entry is not there, and then ours to make";
-  // A link is as good as what it leads to.
+  // A link is as trustworthy as its target.
   std::filesystem::create_symlink(directory_ + "/open/b", directory_ + "/link");
   EXPECT_EQ(changeable_directory(directory_ + "/link/c/s"), directory_ + "/open");
 }

@@ -63,7 +63,7 @@ class RandomData {
   std::mt19937& random_;
 };
 
-/// The tensors of a batch, put together by the kernel from stored chunks.
+/// The tensors of a batch, assembled by the kernel from stored chunks.
 std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTables& tables,
                                              const MemoryObjects& store, std::int64_t epoch,
                                              std::int64_t batch) {
@@ -119,8 +119,8 @@ std::string hex(const std::byte* at, std::size_t size) {
   return text;
 }
 
-/// Compares the view's first batch, its last, and some between; how many those are. What differs
-/// from one batch to the next of a view is where its windows lie.
+/// Compares the view's first batch, its last, and some between. Returns their number. Batches of a
+/// view differ in the places of their windows.
 int compare(const MemoryData& data, const std::shared_ptr<const View>& view,
             const std::string& json) {
   Log log;

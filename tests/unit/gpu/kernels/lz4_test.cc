@@ -130,7 +130,8 @@ TEST(Lz4, AgreesWithTheLibraryOnFlippedBytes) {
       for (unsigned k = 0; k <= random() % 3; ++k)
         flipped[random() % flipped.size()] ^= static_cast<std::uint8_t>(1u << random() % 8);
       const Outcome ours = on_gpu_code(flipped, 2000), theirs = by_library(flipped, 2000);
-      // The library lets a few ends pass that the format forbids: what we refuse, it decides.
+      // The library accepts a few ends that the format forbids: it decides about blocks that we
+      // refuse.
       ASSERT_TRUE(!ours.good || (theirs.good && ours.data == theirs.data))
           << static_cast<int>(kind) << " " << round;
       agreed += ours.good == theirs.good;

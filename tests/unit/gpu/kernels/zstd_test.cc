@@ -17,7 +17,7 @@ struct Options {
   int level = 3;
   bool checksum = false;
   bool content_size = true;
-  std::size_t flush_every = 0;  // a new block after so many bytes
+  std::size_t flush_every = 0;  // a new block after this many bytes
   int window_log = 0;
 };
 
@@ -44,7 +44,7 @@ Bytes compressed(const Bytes& data, const Options& options) {
   return frame;
 }
 
-/// Decodes `chunk`; empty when the GPU code refuses it.
+/// Decodes `chunk`; empty if the GPU code refuses it.
 Bytes on_gpu_code(const Bytes& chunk, std::size_t size, Verdict* verdict = nullptr) {
   Bytes source(5 + chunk.size(), 0xee);
   std::copy(chunk.begin(), chunk.end(), source.begin() + 5);
@@ -57,7 +57,7 @@ Bytes on_gpu_code(const Bytes& chunk, std::size_t size, Verdict* verdict = nullp
   return result.target;
 }
 
-/// The features that an encoder chose, so that a test knows that it met them.
+/// The features that an encoder chose, so that a test knows which it covered.
 struct Met {
   int raw_blocks = 0, rle_blocks = 0, raw_literals = 0, rle_literals = 0, one_stream = 0,
       four_streams = 0, treeless = 0;
@@ -168,7 +168,7 @@ TEST(Zstd, DecodesSeveralFramesAndSkippableOnes) {
 TEST(Zstd, LeavesDictionariesAndOldFormatsToTheCpu) {
   const Bytes data = make_data(Data::text, 20'000);
   Bytes frame = compressed(data, {});
-  Bytes named = frame;  // a number in the header names a dictionary
+  Bytes named = frame;  // a dictionary ID in the header
   named[4] |= 1;
   named.insert(named.begin() + 5, 77);
   Verdict verdict;
@@ -179,7 +179,7 @@ TEST(Zstd, LeavesDictionariesAndOldFormatsToTheCpu) {
   EXPECT_EQ(verdict, Verdict::unsupported);
 }
 
-/// Whatever is accepted must be what libzstd makes of it.
+/// Chunks that are accepted must equal libzstd's result.
 testing::AssertionResult agrees(const Bytes& chunk, std::size_t size, int* accepted = nullptr) {
   const Bytes ours = on_gpu_code(chunk, size);
   if (ours.empty()) return testing::AssertionSuccess();
@@ -242,7 +242,7 @@ Bytes frame_of(std::uint32_t content_size, std::initializer_list<Bytes> blocks) 
 }
 
 TEST(Zstd, RefusesHugeCountsWithoutTablesForThem) {
-  // A block that says it has 98,047 sequences, 10 bytes long, again and again.
+  // A block that claims 98,047 sequences, 10 bytes long, again and again.
   Bytes blocks;
   for (int i = 0; i < 1000; ++i) {
     const Bytes block = {
@@ -256,7 +256,7 @@ TEST(Zstd, RefusesHugeCountsWithoutTablesForThem) {
     EXPECT_NE(plan.add_zstd(as_bytes(frame), 0, 0, size), Verdict::planned);
     EXPECT_EQ(plan.runs, 0u);
   }
-  // Empty blocks without end.
+  // A long series of empty blocks.
   Bytes empty(300'000, 0);
   empty.push_back(1);
   empty.push_back(0);
@@ -266,7 +266,7 @@ TEST(Zstd, RefusesHugeCountsWithoutTablesForThem) {
   EXPECT_NE(plan.add_zstd(as_bytes(frame), 0, 0, 10), Verdict::planned);
 }
 
-/// What `data` becomes for a decoder that knows `before`, which ours does not.
+/// Compresses `data` for a decoder with the prefix `before`, which ours does not have.
 Bytes compressed_after(const Bytes& before, const Bytes& data) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, 19);
@@ -278,7 +278,7 @@ Bytes compressed_after(const Bytes& before, const Bytes& data) {
 }
 
 TEST(Zstd, RefusesMatchesBeforeTheFrame) {
-  // Few literals, then bytes that are in `before` alone: nothing may be read in their place.
+  // Few literals, then bytes that are only in `before`: nothing may be read in their place.
   const Bytes before = make_data(Data::noise, 4000);
   for (const std::size_t literals : {0, 1, 5, 40, 300})
     for (const std::size_t matched : {20, 200, 1000, 3000}) {

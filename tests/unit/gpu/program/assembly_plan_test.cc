@@ -1,4 +1,4 @@
-// The rows that the assembly kernel is given, spelled out element by element.
+// The rows for the assembly kernel, spelled out element by element.
 
 #include "gpu/program/assembly_plan.h"
 
@@ -235,7 +235,7 @@ TEST(AddUse, TakesPartsFromTheirPlaceInTheChunk) {
   const std::uint64_t begins[] = {4096};
   ChunkForm form;
   form.strides = {24, 4};
-  // Only the run that is needed is there: the chunk would begin before the area.
+  // Only the needed run is present: the chunk would begin before the area.
   const DecodedPlace first{static_cast<std::uint64_t>(-72), &form};
   GatherPlan plan;
   add_use(plan, *view, tables, batch, batch.chunks[0], &first, begins);

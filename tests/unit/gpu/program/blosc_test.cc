@@ -98,7 +98,7 @@ TEST(Blosc, SeveralChunksKeepTheirOwnStatus) {
   EXPECT_TRUE(std::equal(data.begin(), data.end(), result.target.begin() + 80'000));
 }
 
-/// Damaged containers: whatever is accepted must be what c-blosc makes of it.
+/// Damaged containers: an accepted one must decode like in c-blosc.
 void expect_agreement(const Bytes& chunk, std::size_t size) {
   const Bytes ours = on_gpu_code(chunk, size);
   if (ours.empty()) return;
@@ -142,7 +142,7 @@ TEST(Blosc, RefusesEveryTruncation) {
 }
 
 TEST(Blosc, RefusesABlockThatReachesIntoTheNext) {
-  // Two blocks of 16 bytes as they are, behind their length; the second begins at byte 20's.
+  // Two uncompressed blocks of 16 bytes, after their length; the second begins at byte 20's.
   Bytes chunk = {2, 1, 0x30, 1, 32, 0, 0, 0, 16, 0, 0, 0, 64, 0, 0, 0, 24, 0, 0, 0, 44, 0, 0, 0};
   for (int block = 0; block < 2; ++block) {
     chunk.insert(chunk.end(), {16, 0, 0, 0});
@@ -171,7 +171,7 @@ TEST(Raw, CopiesAndUnshuffles) {
   for (const std::uint32_t item : {1, 2, 3, 4, 8, 13})
     for (const std::size_t size : {1, 7, 16, 1000, 70'001}) {
       const Bytes data = make_data(Data::noise, size);
-      Bytes stored = data;  // numcodecs' Shuffle: whole items, the rest as it is
+      Bytes stored = data;  // numcodecs' Shuffle: whole items, the rest unshuffled
       const std::size_t items = size / item;
       for (std::size_t i = 0; i < items; ++i)
         for (std::size_t b = 0; b < item; ++b) stored[b * items + i] = data[i * item + b];

@@ -11,7 +11,7 @@ namespace chunk_arena_test {
 using testing::ElementsAre;
 using Key = ChunkArena::Key;
 
-/// Puts a chunk of `size` bytes in, decoded by program `number`; where it lies.
+/// Inserts a chunk of `size` bytes, decoded by program `number`. Returns its offset.
 std::uint64_t put(ChunkArena& arena, const Key& key, std::uint64_t size, std::uint64_t number,
                   ProgramNumbers* waits = nullptr) {
   ProgramNumbers after;

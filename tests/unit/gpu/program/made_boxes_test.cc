@@ -61,7 +61,7 @@ TEST(MadeBoxes, GoToTheirPlaceInEverySample) {
     EXPECT_TRUE(tables.conversions()[row.conversion].copies);
     EXPECT_FALSE(row.from_constants);
     EXPECT_GE(row.source, 4096u);
-    EXPECT_GE(row.target, 512u + 3 * 4);  // the channel behind that of the store
+    EXPECT_GE(row.target, 512u + 3 * 4);  // the channel after the store's
   }
   EXPECT_EQ(elements, 4u * 3);
 }

@@ -76,7 +76,7 @@ TEST(ProgramPart, WhatTheCpuDecodesIsStagedDecoded) {
   chunk.way = StagedChunk::Way::cpu;
   chunk.size = kChunkBytes;
   stage(chunk, 0, chunk.size, staged.staging.data());
-  const auto values = make_data(Data::packed, kChunkBytes, 600);  // what coded_data wrote
+  const auto values = make_data(Data::packed, kChunkBytes, 600);  // the data of coded_data
   EXPECT_EQ(std::memcmp(staged.staging.data(), values.data(), kChunkBytes), 0);
 }
 

@@ -40,7 +40,7 @@ class RemoteStore final : public Store {
   std::shared_ptr<MemoryObjects> store_;
 };
 
-/// A chunk of which other bytes are there once its size is known.
+/// A chunk whose bytes change once its size is known.
 class ChangingStore final : public Store {
  public:
   ChangingStore(std::shared_ptr<MemoryObjects> store, std::string key, std::string later)
@@ -159,8 +159,7 @@ void run(const std::shared_ptr<const View>& view, std::uint64_t part, std::uint6
       executor, result.counters);
   result.batches.resize(static_cast<std::size_t>(view->batches()));
   result.failed.resize(result.batches.size());
-  // One slot: each batch waits for the one before it, and goes on planning the next programs of its
-  // own.
+  // One slot: each batch waits for the previous one, and continues to plan its own next programs.
   std::mutex mutex;
   std::condition_variable changed;
   std::uint64_t done = 0;
@@ -398,7 +397,7 @@ TEST(ProgramSource, DamagedChunksFailTheirBatchesOnly) {
 
 TEST(ProgramSource, AChunkThatChangesBetweenItsSizeAndItsBytesFailsItsBatch) {
   for (const bool grows : {false, true})
-    for (const char* name : {"v1", "v3"}) {  // copied as it is, decoded
+    for (const char* name : {"v1", "v3"}) {  // copied unchanged; decoded
       MemoryData data = coded_data(8, 2, 20, 30);
       const std::string key = std::string(name) + "/1.0.0", before = data.store->objects.at(key);
       const std::string later = grows ? before + "more" : before.substr(0, before.size() - 4);

@@ -1,4 +1,4 @@
-// What the trace tells of batches that programs make.
+// Trace events of batches that programs make.
 
 #include <map>
 #include <set>
@@ -14,7 +14,8 @@ namespace program_trace_test {
 
 constexpr std::uint64_t kPart = 64 << 10;
 
-/// Makes one batch after another, as rank 1 of 2 of epoch 3, and says that its programs have ended.
+/// Makes one batch after another, as rank 1 of 2 of epoch 3, and reports that its programs have
+/// ended.
 void run(const std::shared_ptr<const View>& view, Trace& trace, std::uint64_t batches) {
   const AssemblyTables tables(*view);
   AreaSizes sizes;

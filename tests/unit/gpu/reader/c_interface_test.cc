@@ -1,4 +1,4 @@
-// The C interface: what it gives of a batch, why it fails, and callers that know other versions of
+// The C interface: the description of a batch, errors, and callers compiled with other versions of
 // its structs.
 #include "gpu/reader/batchfs_reader.h"
 
@@ -135,7 +135,7 @@ TEST(CInterface, ASizeThatIsNotSetIsRefused) {
   EXPECT_STREQ(batchfs_error(), "batchfs_batch_info::size is not set");
 }
 
-/// A struct as a later version of the header has it, with `Struct` at its beginning.
+/// A struct of a later version of the header, with `Struct` at its beginning.
 template <class Struct>
 struct Later {
   Struct known{};
@@ -159,12 +159,12 @@ TEST(CInterface, ACallerThatKnowsMoreGetsZeroForIt) {
 
 TEST(CInterface, ACallerThatKnowsLessIsGivenLess) {
   Opened opened;
-  // What lies behind the struct as the caller knows it is the caller's own.
+  // Memory after the struct that the caller was compiled with belongs to the caller.
   Later<batchfs_tensor> tensor;
   tensor.known.size = sizeof tensor.known;
   ASSERT_EQ(batchfs_get_tensor(opened.batch, "v", &tensor.known), 0) << batchfs_error();
   EXPECT_THAT(tensor.newer, testing::Each(-1));
-  // Options as they were before "device".
+  // The options before "device" was added.
   const batchfs_options options{offsetof(batchfs_options, device),   nullptr,   0, 1, 0, "shm",
                                 reinterpret_cast<const char*>(0x55), UINT64_MAX};
   batchfs_reader* reader = nullptr;

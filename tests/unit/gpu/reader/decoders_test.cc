@@ -1,5 +1,5 @@
-// Mode client, the reader's side: what it does with the server's setups and programs. The decoder
-// is made up: it notes what it is told and ends programs when the test lets it.
+// Mode client, the reader's side: how it handles the server's setups and programs. The decoder is
+// simulated: it records its calls and ends programs when the test lets it.
 
 #include "gpu/reader/decoders.h"
 
@@ -20,7 +20,7 @@ using namespace handoff;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// What all decoders of a test did, and will do. One at a time.
+/// Calls and results of all decoders of a test. One test at a time.
 struct Decoding {
   std::mutex mutex;
   std::condition_variable changed;
@@ -29,9 +29,9 @@ struct Decoding {
   std::uint64_t finished = 0;
   std::uint64_t may_finish = UINT64_MAX;  // programs up to this number
   std::vector<std::uint32_t> refused;     // by each program
-  std::uint32_t refused_more = 0;         // said, and not named
+  std::uint32_t refused_more = 0;         // counted, but not listed
   std::string open_fails, start_fails, finish_fails;
-  ErrorCode code = ErrorCode::io;  // of these
+  ErrorCode code = ErrorCode::io;  // of these errors
 
   static Decoding* now;
   Decoding() { now = this; }
@@ -73,7 +73,7 @@ constexpr CudaDecoderTable kTable{
         return nullptr;
       }
       all.setups.emplace_back(static_cast<const char*>(setup), size);
-      const auto* bytes = static_cast<const std::byte*>(staging);  // all of it is there
+      const auto* bytes = static_cast<const std::byte*>(staging);  // all of it is mapped
       EXPECT_TRUE(std::all_of(bytes, bytes + staging_size,
                               [](std::byte byte) { return byte == std::byte{0}; }));
       ++all.opened;
@@ -145,7 +145,7 @@ class Server {
     message.header = {sizeof message, type, kVersion};
     EXPECT_TRUE(send_message(socket, std::as_bytes(std::span(&message, 1)), descriptors));
   }
-  /// A setup as it should be, but for what `change` makes of it.
+  /// A valid setup, except for the changes by `change`.
   void set_up(
       std::uint64_t id, const std::string& text = "a setup",
       const std::function<void(SetupMessage&, std::vector<int>&)>& change = [](auto&, auto&) {}) {
@@ -176,7 +176,7 @@ class Server {
     EndedMessage message;
     std::vector<std::uint32_t> refused;
   };
-  /// What the reader says of the next program that ended; nullopt when it has ended the socket.
+  /// The reader's report on the next program that ended; nullopt when it has closed the socket.
   std::optional<Ended> ended() {
     ReceivedMessage received;
     if (!receive_message(socket_, kMaxMessage, received)) return std::nullopt;
@@ -208,7 +208,7 @@ class Server {
 
   Decoding decoding;
   std::unique_ptr<Decoders> decoders;
-  std::optional<ErrorCode> failure;  // what the reader said before it ended a socket
+  std::optional<ErrorCode> failure;  // the reader's report before it closed a socket
 
  private:
   int channel_ = -1, socket_ = -1;
@@ -240,7 +240,7 @@ TEST(Decoders, ChunksThatWereRefusedAreNamed) {
   server.set_up(1);
   server.program(1);
   EXPECT_THAT(server.ended()->refused, ElementsAre(4, 9));
-  // More than a message tells of: all.
+  // More than a message can list: all are refused.
   server.decoding.set([](Decoding& d) {
     d.refused.assign(kMaxRefused, 3);
     d.refused_more = 1;

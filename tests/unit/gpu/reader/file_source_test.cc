@@ -1,4 +1,4 @@
-// Batches from files: those of a mount are made of names and sizes here, in a directory.
+// Batches from files: a directory with the names and sizes of a mount's files.
 #include "gpu/reader/file_source.h"
 
 #include <cstring>
@@ -41,7 +41,7 @@ class ViewFiles {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << text;
   }
-  /// As numpy.save writes it.
+  /// Writes the format of numpy.save.
   void write_npy(const std::string& name, std::int32_t first, int rows = 4) const {
     std::string file("\x93NUMPY\x01\x00\x76\x00", 10);
     file +=
@@ -146,7 +146,7 @@ TEST(FileSource, WhatIsNotThereOrDamagedNamesTheFile) {
   error = error_of([&] { source.get(0, 1, {}); });
   EXPECT_EQ(error.code(), ErrorCode::corrupt);
   EXPECT_THAT(error.where(), HasSubstr("/epoch-0000/batch-000001"));
-  // A series goes on behind a batch that fails.
+  // A series continues after a batch that fails.
   files.write_npy("epoch-0000/batch-000002.npy", 9, 2);
   source.start({.epoch = 0, .first = 1, .step = 1, .count = 2}, 2);
   EXPECT_EQ(error_of([&] { source.next({}); }).code(), ErrorCode::corrupt);

@@ -1,4 +1,4 @@
-// Labels of a batch, looked up in coordinates. What a server may send wrongly: reader_test.cc.
+// Labels of a batch, looked up in coordinates. reader_test.cc tests malformed data of a server.
 #include "gpu/reader/labels.h"
 
 #include <cstring>

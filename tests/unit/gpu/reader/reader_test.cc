@@ -98,14 +98,14 @@ class LyingServer {
     return bytes;
   }
 
-  /// Takes what the reader said.
+  /// Reads the reader's message.
   void listen() {
     char bytes[1024];
     while (::recv(ends_[1], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
     }
   }
 
-  /// Greets as a server of one tensor "x" of int32, 2 by 3; of version 4 with what is given of
+  /// Greets as a server of one tensor "x" of int32, 2 by 3; of version 4 with the given
   /// coordinates, else of version 1.
   std::unique_ptr<SocketSource> greeted(
       const std::optional<CoordinatesRecord>& coordinates = std::nullopt,
@@ -175,7 +175,7 @@ struct Lie {
   std::int64_t dims[2] = {2, 3};
 };
 
-/// Is a batch refused that is described so?
+/// Is a batch with this description refused?
 template <class Change>
 bool refuses(Change&& change) {
   Lie lie;
@@ -367,7 +367,7 @@ TEST(LyingServer, AnyBytesAtAllAreAnErrorAndLeaveNoDescriptors) {
     const Header header{static_cast<std::uint32_t>(bytes.size()), types[random() % 5], kVersion};
     std::memcpy(bytes.data(), &header, sizeof header);
     server.send(bytes, random() % 2 == 0 ? std::vector<int>{fd} : std::vector<int>{});
-    // What is of no stream is passed over: an answer that ends the call comes behind it.
+    // Messages of no stream are skipped: an answer that ends the call follows.
     FailedMessage failed{};
     failed.request = static_cast<std::uint64_t>(i + 1);
     server.listen();

@@ -139,7 +139,7 @@ TEST(SocketSource, ReadersInAnyPatternDecodeAllBatches) {
     Decoded decoded;
     const auto source = decoded.open();
     std::deque<std::shared_ptr<Batch>> kept;
-    for (int pass = 0; pass < 4; ++pass) {  // begins anew with batches in hand
+    for (int pass = 0; pass < 4; ++pass) {  // starts again while it holds batches
       source->start({0, 0, 1, decoded.batches()}, ahead);
       for (int b = 0; b < 5; ++b) {
         kept.push_back(source->next({}));
@@ -174,7 +174,7 @@ TEST(SocketSource, SlotsThatTheGpuStillWorksOnAreWaitedFor) {
       decoded.device->end_oldest();
     }
   });
-  std::shared_ptr<Batch> batch;  // held until the next one is there
+  std::shared_ptr<Batch> batch;  // held until the next one arrives
   for (const std::int64_t epoch : {0, 1, 2}) {
     source->start({epoch, 0, 1, decoded.batches()}, 2);
     for (std::int64_t b = 0; b < decoded.batches(); ++b) {

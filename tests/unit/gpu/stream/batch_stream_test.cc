@@ -1,4 +1,4 @@
-// What of a stream needs no device.
+// Parts of a stream that need no device.
 
 #include "gpu/stream/batch_stream.h"
 

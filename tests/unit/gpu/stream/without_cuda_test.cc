@@ -1,5 +1,5 @@
-// What a machine without a GPU, or a build without CUDA, says of the device's side: that it is not
-// there, and why. It never pretends, and never crashes.
+// The device's interface on a machine without a GPU, or in a build without CUDA: reports that there
+// is no device, and why. It never pretends, and never crashes.
 
 #include <functional>
 
@@ -24,7 +24,7 @@ class WithoutCuda : public testing::Test {
       ADD_FAILURE() << "no error";
     } catch (const Error& error) {
       if (why_no_device().find("built without CUDA") == std::string::npos)
-        return;  // as the driver puts it
+        return;  // the driver's own message
       EXPECT_EQ(error.code(), ErrorCode::not_supported);
       EXPECT_NE(std::string(error.what()).find(why_no_device()), std::string::npos) << error.what();
     }

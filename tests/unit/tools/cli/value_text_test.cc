@@ -104,7 +104,7 @@ TEST(ValueText, DatesThatNoCalendarReachesAreCounts) {
       for (const std::int32_t multiplier : {1, INT32_MAX})
         EXPECT_EQ(date(unit, far, multiplier), std::to_string(far)) << unit << " " << multiplier;
     }
-  // Of finer units all have a date.
+  // Every value of the finer units has a date.
   EXPECT_EQ(date("ms", INT64_MAX), "292278994-08-17T07:12:55.807");
   EXPECT_EQ(date("ns", INT64_MAX), "2262-04-11T23:47:16.854775807");
   EXPECT_EQ(date("Y", 99999), "101969");

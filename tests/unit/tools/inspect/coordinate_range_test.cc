@@ -32,7 +32,7 @@ TEST(CoordinateRange, TimesAreDates) {
                          {{"units", "hours since 2000-01-01"}})
       .add<std::int64_t>("far", "<i8", {"far"}, {2}, {0, 1}, {{"units", "days since 3000-01-01"}});
   EXPECT_EQ(text_of(data, "time"), "2000-01-01 to 2000-01-01T12:00, step 6 h");
-  // What datetime64[ns] does not hold stays numbers.
+  // Times outside the range of datetime64[ns] stay numbers.
   EXPECT_EQ(text_of(data, "far"), "0 to 1, step 1");
 }
 
@@ -41,7 +41,7 @@ TEST(CoordinateRange, WithoutOrWithTooManyElements) {
   data.declare("long", "<f8", {"long"}, {std::int64_t{1} << 40}, {1 << 20}, Json::object(), 3.0)
       .declare("coarse", "<f8", {"coarse"}, {1 << 28}, {1 << 28}, Json::object(), 3.0)
       .declare("empty", "<f8", {"empty"}, {0}, {1});
-  EXPECT_EQ(text_of(data, "long"), "nan");     // both ends, which are missing
+  EXPECT_EQ(text_of(data, "long"), "nan");     // both ends are missing values
   EXPECT_EQ(text_of(data, "coarse"), "none");  // 2 GB for one value
   EXPECT_EQ(text_of(data, "empty"), "none");
 }

@@ -68,7 +68,7 @@ TEST(Activity, CountsWhatSharedCachesDo) {
   EXPECT_DOUBLE_EQ(a.via_received, 2000);
   EXPECT_EQ(a.via_fallbacks, 4u);
   EXPECT_EQ(a.via_failures, 2u);
-  EXPECT_FALSE(a.via_hits);  // they do not say
+  EXPECT_FALSE(a.via_hits);  // the caches do not report them
   EXPECT_FALSE(activity_json(a)["store"]["via"].contains("hit_share"));
   later["store"].update({{"via_hits", 15}, {"via_misses", 5}});
   a = activity(earlier, later);

@@ -128,7 +128,7 @@ TEST(WaitFacts, SayWhatWasDoneWhileReadersWaited) {
   EXPECT_NEAR(facts.fetch_bound, 0.375, 0.01);
   EXPECT_NEAR(facts.idle, 0.125, 0.01);
   EXPECT_NEAR(facts.decoding, 1, 0.01);
-  EXPECT_NEAR(facts.first_share, 0, 1e-9);  // of what came first in the trace, not in the epoch
+  EXPECT_NEAR(facts.first_share, 0, 1e-9);  // the first batch in the trace, not in the epoch
   EXPECT_EQ(facts.decode_amplification, 3);
   EXPECT_EQ(facts.fetch_amplification, 2);
   EXPECT_EQ(facts.memory_share, 0.5);

@@ -15,13 +15,13 @@ using testing::Not;
 
 constexpr std::uint64_t kMemory = std::uint64_t{1} << 30;
 
-/// Of v(time, x), 4000 steps of 256 KB in chunks of ten.
+/// Advice on a view of v(time, x), 4000 steps of 256 KB in chunks of ten.
 std::vector<std::string> advice_on(const std::string& json, std::uint64_t memory = kMemory) {
   MemoryData data;
   data.declare("v", "<f4", {"time", "x"}, {4000, 65536}, {10, 65536});
   const auto view = parse_view(data.dataset(), json);
   ViewCost cost = estimate_cost(*view);
-  cost.absent.clear();  // the store has no chunks, which is advised on elsewhere
+  cost.absent.clear();  // the store has no chunks, which has its own advice
   return advice(*view, cost, memory);
 }
 

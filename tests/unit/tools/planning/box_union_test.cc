@@ -49,7 +49,7 @@ TEST(BoxUnion, WhatWouldTakeTooLongIsNotCounted) {
   for (std::int64_t i = 0; i < 3000; ++i) boxes.push_back({{7 * i, 5 * i}, {100, 100}});
   EXPECT_EQ(covered_elements(boxes), std::nullopt);
   EXPECT_EQ(covered_length(boxes, 0), 7 * 2999 + 100);
-  // Large boxes are no trouble.
+  // Large boxes are fast, too.
   EXPECT_EQ(covered_elements({{{0, 0}, {1 << 30, 4}}, {{1 << 29, 2}, {1 << 30, 4}}}),
             (INT64_C(1) << 32) + (INT64_C(1) << 32) - (INT64_C(1) << 30));
 }

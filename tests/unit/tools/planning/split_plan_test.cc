@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 SplitPlan plan(const std::string& split) {
   std::vector<std::int64_t> days = counting<std::int64_t>(100);
-  days[50] = 1000;  // a window across it is no sample of any part
+  days[50] = 1000;  // a window across it is not a sample of any part
   for (std::size_t i = 51; i < 100; ++i) days[i] = 1000 + static_cast<std::int64_t>(i) - 50;
   const auto dataset = MemoryData()
                            .declare("v", "<f4", {"time"}, {100}, {10})

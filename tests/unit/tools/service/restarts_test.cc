@@ -67,7 +67,7 @@ TEST_F(RestartsTest, KillsOfDaemonsThatNeverServeAreGivenUp) {
 
 TEST_F(RestartsTest, OneThatServedMakesGoodForThoseBefore) {
   for (int i = 0; i < 100; ++i, now_ += 1s) EXPECT_TRUE(goes_on(kill(i % 20 == 19))) << i;
-  // As does a crash of one that did.
+  // A crash of a daemon that served makes good, too.
   for (int i = 0; i < 19; ++i) EXPECT_TRUE(goes_on(kill(false)));
   EXPECT_TRUE(goes_on(crash()));
   EXPECT_TRUE(goes_on(kill(false)));
@@ -110,7 +110,7 @@ TEST_F(RestartsTest, PausesDouble) {
     delays.push_back(restarts_.delay());
   }
   EXPECT_EQ(delays, (std::vector<std::chrono::milliseconds>{100ms, 200ms, 400ms, 800ms}));
-  // One that was ready is followed at once.
+  // A daemon that was ready is restarted at once.
   restarts_.got_ready();
   now_ += 2min;
   EXPECT_TRUE(goes_on(crash()));

@@ -27,7 +27,7 @@ ErrorCode error_of(Body&& body) {
 
 class SessionFileTest : public testing::Test {
  protected:
-  /// As a process that reads holds it.
+  /// Holds it like a reading process.
   int hold() const {
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     EXPECT_EQ(::flock(fd, LOCK_SH | LOCK_NB), 0);
@@ -60,7 +60,7 @@ TEST_F(SessionFileTest, TheNextServerContinuesWhatAnotherProcessHolds) {
 TEST_F(SessionFileTest, ItIsRemovedWhereNobodyHoldsIt) {
   { const SessionFile file(path); }
   EXPECT_FALSE(std::filesystem::exists(path));
-  // Not another one that lies there meanwhile.
+  // Does not remove another file at the path.
   {
     const SessionFile file(path);
     std::filesystem::remove(path);

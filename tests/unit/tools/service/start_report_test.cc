@@ -14,7 +14,7 @@ namespace start_report_test {
 
 using State = StartReport::State;
 
-/// A report from a process of its own, which a test may split further, and its reader.
+/// A report from a separate process, which a test may split further, and its reader.
 class StartReports : public testing::Test {
  protected:
   StartReports() {

@@ -12,7 +12,8 @@
 namespace batchfs {
 namespace stored_descriptors_test {
 
-/// Is `check` true in a process that was given the descriptors 3 to 5 under these names?
+/// Returns the result of `check` in a process that was started with the descriptors 3 to 5 under
+/// these names.
 bool holds(const char* names, const char* count, bool for_it, const std::function<bool()>& check) {
   const pid_t child = ::fork();
   if (child == 0) {

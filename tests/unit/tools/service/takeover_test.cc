@@ -17,7 +17,7 @@
 namespace batchfs {
 namespace takeover_test {
 
-/// With a runtime directory of its own.
+/// With a private runtime directory.
 class Takeover : public testing::Test {
  protected:
   Takeover() {
@@ -39,7 +39,7 @@ class Takeover : public testing::Test {
   std::string path() const {
     return top_ + "/batchfs/mount-" + mounted_device("/proc").value() + ".takeover";
   }
-  /// Connects to the supervisor of what is mounted at /proc; -1 when nobody listens.
+  /// Connects to the supervisor of the mount at /proc; -1 if nobody listens.
   int connect() const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

@@ -11,7 +11,7 @@
 namespace batchfs {
 namespace chunk_presence_test {
 
-/// Of an array of `data`, whose objects are then in a store that lists them.
+/// The presence of an array of `data`, with its objects in a store that lists them.
 ChunkPresence presence_of(const MemoryData& data, const std::string& path,
                           const PresenceLimits& limits = {}) {
   MemoryStore store;
@@ -67,7 +67,7 @@ TEST(ChunkPresence, DoesNotListForLong) {
   EXPECT_FALSE(found.why_unknown.empty());
 }
 
-// More chunks than numbers count are refused when the array is opened; the most that are not.
+// Opening an array refuses more chunks than can be counted; this is the maximum.
 TEST(ChunkPresence, OfVeryManyChunks) {
   MemoryData data;
   data.declare("t", "|u1", {"a", "b"}, {std::int64_t{1} << 31, std::int64_t{1} << 31}, {1, 1});

@@ -14,7 +14,7 @@ std::vector<double> steps(double from, double step, int count) {
   return values;
 }
 
-// The example of the format's description, as tenths of a degree in place of 1e-5.
+// The example of the format's description, in tenths of a degree instead of 1e-5.
 TEST(Coastline, ReadsEncodedLines) {
   const std::vector<Polyline> lines = parse_polylines("_p~iF~ps|U_ulL\nnnqC_mqNvxq`@,_p~iF~ps|U");
   ASSERT_EQ(lines.size(), 1u);  // a line of one point is none
@@ -68,7 +68,7 @@ TEST(Coastline, LiesWhereTheAxesSay) {
                      (18.5 + 180) * 2, (90 + 34.2) * 2));
   EXPECT_TRUE(passes(coast_path(steps(0.5, 1, 360), steps(-89.5, 1, 180), 720, 360), 18.5 * 2,
                      (90 - 34.2) * 2));
-  // Of a part of the world only what is in sight.
+  // A map of a part of the world draws only the visible part.
   const std::string part = coast_path(steps(10, 0.5, 40), steps(-40, 0.5, 40), 400, 400);
   EXPECT_TRUE(passes(part, (18.5 - 10 + 0.25) * 20, (40 - 34.2 + 0.25) * 20));
   EXPECT_LT(part.size(), 3000u);
@@ -81,7 +81,7 @@ TEST(Coastline, IsLeftOutWhereThereIsNoMap) {
   EXPECT_EQ(coast_path({1, 3, 2}, good, 10, 10), "");
   EXPECT_EQ(coast_path({0, std::numeric_limits<double>::quiet_NaN()}, good, 10, 10), "");
   EXPECT_EQ(coast_path({0, 1e300}, good, 10, 10), "");
-  // Nearly equal neighbours put far places far away, not beyond what numbers hold.
+  // Nearly equal neighbours put far places far away, but within the range of numbers.
   EXPECT_LT(coast_path({0, 1e-300}, good, 10, 10).size(), 100'000u);
 }
 

@@ -10,7 +10,7 @@ namespace grib_message_test {
 
 using testing::HasSubstr;
 
-/// Big-endian, of so many bytes.
+/// Big-endian, with `size` bytes.
 std::string number(std::uint64_t value, int size) {
   std::string bytes;
   for (int i = size; i-- > 0;) bytes += static_cast<char>(value >> (8 * i));

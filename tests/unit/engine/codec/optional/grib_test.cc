@@ -26,7 +26,7 @@ class Grib : public testing::Test {
     try {
       of("t");
     } catch (const Error& error) {
-      // In a build without ecCodes, or where it is not installed.
+      // In a build without ecCodes, or if it is not installed.
       EXPECT_EQ(error.code(), ErrorCode::not_supported);
       EXPECT_THAT(error.what(),
                   testing::AnyOf(testing::HasSubstr("built without ecCodes (BATCHFS_GRIB)"),

@@ -14,7 +14,7 @@
 namespace batchfs {
 namespace own_thread_test {
 
-/// Never destroyed, as where it is used.
+/// Never destroyed, like the real ones.
 OwnThread& own_thread() {
   static auto* const thread = new OwnThread;
   return *thread;

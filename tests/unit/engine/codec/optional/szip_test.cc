@@ -28,7 +28,7 @@ class Szip : public testing::Test {
     try {
       make_codec("imagecodecs_szip", configuration(32, 8, 8, 16));
     } catch (const Error& error) {
-      // In a build without libaec, or where it is not installed.
+      // In a build without libaec, or if it is not installed.
       EXPECT_EQ(error.code(), ErrorCode::not_supported);
       EXPECT_THAT(error.what(),
                   testing::AnyOf(testing::HasSubstr("built without libaec (BATCHFS_SZIP)"),
@@ -80,7 +80,7 @@ TEST_F(Szip, DamageStaysInsideTheChunk) {
   for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
     Bytes damaged = whole;
     damaged[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
-    fails(*codec, damaged, 120);  // or other values: there is no checksum
+    fails(*codec, damaged, 120);  // or other values, as there is no checksum
   }
   EXPECT_TRUE(fails(*codec, whole, 119));                        // more than the chunk holds
   EXPECT_TRUE(fails(*codec, hex("03000000ffffffffffffff"), 8));  // no whole sample

@@ -25,7 +25,7 @@ class Zfpy : public testing::Test {
     try {
       codec = of({3, 4}, float32());
     } catch (const Error& error) {
-      // In a build without zfp, or where it is not installed.
+      // In a build without zfp, or if it is not installed.
       EXPECT_EQ(error.code(), ErrorCode::not_supported);
       EXPECT_THAT(error.what(),
                   testing::AnyOf(testing::HasSubstr("built without zfp (BATCHFS_ZFP)"),
@@ -43,7 +43,7 @@ class Zfpy : public testing::Test {
 };
 
 TEST_F(Zfpy, DecodesWhatZfpyWrote) {
-  expect_decodes(*codec, hex(kAccuracy), values());  // damage gives other values: no checksum
+  expect_decodes(*codec, hex(kAccuracy), values());  // damage results in other values: no checksum
   expect_decodes(*codec, hex(kRate), values());
   // ZFPY(mode=3, precision=32).encode((np.arange(5) * 7).astype("<i4")), which loses some
   EXPECT_EQ(decode(*of({5}, make_type(Kind::signed_int, 4)),

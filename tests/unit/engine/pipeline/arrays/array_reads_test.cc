@@ -25,7 +25,7 @@ class ArrayReadsTest : public testing::TestWithParam<bool> {
         result_.set_value();
     };
   }
-  /// How the read ended; nothing when it gave values.
+  /// The read's error; nullopt if it returned values.
   std::optional<ErrorCode> outcome() {
     try {
       result_.get_future().get();

@@ -63,7 +63,7 @@ TEST(ChunkCache, DropsTheFarthestNextUseFirstAndTheUnknownBeforeAll) {
   EXPECT_EQ(left(), "012");
   EXPECT_TRUE(cache.evict_one());
   EXPECT_EQ(left(), "01");
-  EXPECT_FALSE(cache.evict_one(50));  // nothing whose next use is later
+  EXPECT_FALSE(cache.evict_one(50));  // nothing has a later next use
   EXPECT_TRUE(cache.evict_one());
   EXPECT_EQ(left(), "1");
   cache.remove_use({array_number(1), 1}, 10);
@@ -101,7 +101,7 @@ TEST(ChunkCache, KeepsChunksAsTheyAreStored) {
   kept.reset();
   EXPECT_EQ(cache.find_stored(key).get(), stored);
   EXPECT_FALSE(cache.find(key, kBox));          // it took the decoded one's place
-  EXPECT_TRUE(cache.holds(key, {{0}, {400}}));  // every part can be had from it
+  EXPECT_TRUE(cache.holds(key, {{0}, {400}}));  // every part is available from it
   EXPECT_GE(cache.bytes(), 100u);
   EXPECT_EQ(budget.used(), 100u);
   EXPECT_TRUE(cache.evict_one());

@@ -7,7 +7,7 @@
 namespace batchfs {
 namespace chunk_costs_test {
 
-/// Says how fast it is, and holds objects of one size, or nothing.
+/// Reports a speed, and holds objects of one size, or none.
 class SpeedStore final : public Store {
  public:
   std::string url() const override { return "fake"; }
@@ -76,7 +76,7 @@ TEST(ChunkCosts, WhatCannotBeDecodedInPartIsDecodedWhole) {
 TEST(ChunkCosts, OfAPlainChunkWhatIsNeededIsRead) {
   const Data data("null");
   EXPECT_EQ(data.box(0, steps(2, 1), {}), steps(2, 1));
-  // One read of all that lies side by side, but not of what nobody needs.
+  // One read of everything adjacent, but not of unneeded data.
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(3, 2)}), steps(2, 3));
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(8, 1)}), steps(2, 1));
   EXPECT_EQ(data.box(0, steps(2, 1), {}, 50, true), steps(2, 1)) << "later uses read their own";
@@ -133,8 +133,8 @@ TEST(ChunkCosts, OnceDecodedTheSizeOfBlocksCounts) {
 
 TEST(ChunkCosts, PiecesAreFetchedWhereTheyCostLessThanTheWhole) {
   const Data data(kBlosc);
-  // The whole: 2000 bytes and a request, 3000 in all. A step: 300 and two requests, since where it
-  // lies is to be asked.
+  // The whole: 2000 bytes and a request, 3000 in all. A step: 300 and two requests, since its place
+  // must be requested, too.
   EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 1, nullptr));
   EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 2, nullptr))
       << "2600 and a request more";

@@ -93,7 +93,7 @@ TEST(ChunkDecoder, OneWhoWantsItAllGetsItInItsOwnMemory) {
   const auto result =
       d.decoder.decode(*d.array, 3, kWhole, std::vector{reader.consumer()}, nullptr);
   EXPECT_THAT(*reader.values, ElementsAre(3000, 3001, 3002, 3003, 3004, 3005));
-  EXPECT_FALSE(result.chunk);  // a reader's own memory is nobody else's
+  EXPECT_FALSE(result.chunk);  // a reader's own memory is not shared
   EXPECT_EQ(d.budget.used(), 0u);
   EXPECT_EQ(d.counters.chunks_decoded.load(), 1u);
 }
@@ -135,7 +135,7 @@ TEST(ChunkDecoder, AChunkThatIsUsedAgainIsKeptBesideTheBatchWhereThereIsRoom) {
 
 TEST(ChunkDecoder, AChunkIsKeptInPlaceOfThoseThatAreUsedLater) {
   Decoding d;
-  d.data.store->asynchronous = true;  // remote: what is uncompressed is worth keeping too
+  d.data.store->asynchronous = true;  // remote: uncompressed chunks are worth keeping, too
   const auto decode = [&d](std::int64_t chunk) {
     const Wanted batch(d, chunk, {kWhole}, true);
     auto result = d.decoder.decode(*d.array, chunk, kWhole, std::vector{batch.consumer()}, nullptr);
@@ -215,7 +215,7 @@ TEST(ChunkDecoder, OthersGetWhatIsDecodedOfTheirParts) {
   EXPECT_THAT(*column.values, ElementsAre(1002, 1005));
 }
 
-// The halo of a window repeats what lies in it: once all of that is there.
+// The halo of a window repeats parts of it, once all of these are complete.
 TEST(ChunkDecoder, WhatIsRepeatedIsRepeatedAtTheEnd) {
   Decoding d(kWholeChunks);
   const Wanted one(d, 1, {kSecondStep}), all(d, 1, {kWhole, kWhole});
@@ -231,7 +231,7 @@ TEST(ChunkDecoder, WhatIsRepeatedIsRepeatedAtTheEnd) {
 }
 
 TEST(ChunkDecoder, WhatWasFetchedIsDecodedWithoutTheStore) {
-  std::atomic<bool> there{false};  // before what joins the store's threads
+  std::atomic<bool> there{false};  // declared before the object that joins the store's threads
   Decoding d(kWholeChunks);
   const Wanted reader(d, 2, {kWhole});
   KeptChunk stored;

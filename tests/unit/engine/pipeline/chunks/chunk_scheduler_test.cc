@@ -20,9 +20,9 @@ using scheduled::kWidth;
 using scheduled::Reading;
 using scheduled::Scheduled;
 
-/// Keeps all workers of an executor busy until release(): what is submitted meanwhile is all there
-/// when the first of them begins. Merely posting the work that waits is not enough: a worker that
-/// has not begun yet takes what is more urgent first.
+/// Keeps all workers of an executor busy until release(), so that all work submitted meanwhile is
+/// queued when the first of it begins. Merely posting work that waits is not enough: a worker that
+/// has not started yet takes more urgent work first.
 class BusyWorkers {
  public:
   BusyWorkers(Executor& executor, int threads) : busy_(threads) {
@@ -50,7 +50,7 @@ TEST_P(ChunkSchedulerTest, OneReadServesAllThatWaitForAChunk) {
   Scheduled s(GetParam());
   Reading first(s.array, {{3, {kWhole}}}), part(s.array, {{3, {{{1, 2}, {2, 3}}}}}),
       both(s.array, {{3, {kWhole}}, {4, {kWhole}}});
-  // What is decoded into a reader's own memory is not kept: all three must be there before.
+  // Chunks decoded into a reader's own memory are not cached: all three must be queued before.
   BusyWorkers workers(s.executor, 2);
   for (Reading* reading : {&first, &part, &both}) s.scheduler.submit(reading->assembly);
   EXPECT_FALSE(first.is_done());
@@ -70,7 +70,7 @@ TEST_P(ChunkSchedulerTest, WhatWasReadIsKeptForTheNext) {
   EXPECT_EQ(s.data.store->reads.load(), 1);
 }
 
-// What pairs of steps take of their chunks: each is y of one sample and x of the next, often of the
+// Uses of chunks by pairs of steps: each step is y of one sample and x of the next, often of the
 // next batch.
 TEST_P(ChunkSchedulerTest, ABatchThatTakesAllOfAChunkHoldsItForTheOthers) {
   Scheduled s(GetParam());
@@ -86,7 +86,7 @@ TEST_P(ChunkSchedulerTest, ABatchThatTakesAllOfAChunkHoldsItForTheOthers) {
   for (Reading* reading : {&part, &pairs, &next}) reading->expect_values();
   EXPECT_EQ(s.counters.chunks_decoded.load(), 2u);
   EXPECT_EQ(s.cache.bytes(), 0u);  // no memory but that of the batches
-  // As long as one of them is there it serves who comes later.
+  // While one of these batches lives, it serves later readers.
   Reading late(s.array, {{3, {row}}});
   s.scheduler.submit(late.assembly);
   late.expect_values();
@@ -94,7 +94,7 @@ TEST_P(ChunkSchedulerTest, ABatchThatTakesAllOfAChunkHoldsItForTheOthers) {
 }
 
 TEST_P(ChunkSchedulerTest, SeveralPartsOfAUseAndOfManyChunks) {
-  Scheduled s(GetParam(), "null");  // plain chunks, of which parts are read
+  Scheduled s(GetParam(), "null");  // plain chunks, which can be read in part
   const Box row{{2, 0}, {1, kWidth}};
   Reading same(s.array, {{1, {row, row, row}}}),
       apart(s.array, {{2, {{{0, 0}, {1, 1}}, {{3, 5}, {1, 1}}, {{1, 2}, {2, 2}}}}});
@@ -132,7 +132,7 @@ TEST_P(ChunkSchedulerTest, WhoIsNotStartedTakesWhatOthersBring) {
 
 TEST_P(ChunkSchedulerTest, APrefetchTakesWhatIsKeptAtOnce) {
   Scheduled s(GetParam());
-  // A chunk that is read straight to its place is not kept.
+  // A chunk that is read straight to its place is not cached.
   Reading reads(s.array, {{3, {{{1, 2}, {2, 3}}}}}),
       ahead(s.array, {{3, {kWhole}}}, kPrefetch + 9, false);
   s.scheduler.submit(reads.assembly);
@@ -242,7 +242,7 @@ TEST_P(ChunkSchedulerTest, WarmTakesFreeMemoryOnly) {
   s.scheduler.warm(s.array, 3);
   Reading reads(s.array, {{4, {kWhole}}});
   s.scheduler.submit(reads.assembly);
-  reads.expect_values();  // what is on its way is granted
+  reads.expect_values();  // requests in flight still complete
   s.stop();
   EXPECT_EQ(s.data.store->reads.load(), 1);
 }

@@ -74,7 +74,7 @@ TEST_F(KeptArraysTest, ALaterViewThatDoesNotFitBesideIsNotKept) {
   EXPECT_FALSE(kept_.keep(second, 2));
   EXPECT_TRUE(kept_.keep(first, 3));
   EXPECT_EQ(cache_.missing_bytes(), kAll);
-  // Nobody reads the first one any more.
+  // The first one has no readers any more.
   EXPECT_TRUE(kept_.keep(second, 4 + KeptArrays::kForgotten));
   EXPECT_EQ(cache_.missing_bytes(), kAll);
 }

@@ -1,4 +1,4 @@
-// Batches in work share the blocks of a chunk: what is decoded for one goes to all that miss it.
+// Batches in work share the blocks of a chunk: a block decoded for one goes to all that need it.
 
 #include <memory>
 #include <random>
@@ -63,11 +63,11 @@ TEST(SharedBlocks, BlocksAreDecodedOnceForAllThatWaitForThem) {
   EXPECT_EQ(start(overlaps), 2 * s.kStep) << "8 and 9 are left";
   EXPECT_EQ(start(before), 2 * s.kStep) << "3 and 4 are left";
   EXPECT_EQ(start(apart), 3 * s.kStep);
-  // The worker lets go of what it decoded after it has told the reader.
+  // The worker releases the decoded data after it has notified the reader.
   EXPECT_TRUE(eventually([&] { return s.budget.used() == s.cache.bytes(); }));
 }
 
-// What is decoded beside what was asked for, since it lies in the same blocks, serves others too.
+// Data decoded in addition to a request, because it lies in the same blocks, serves others, too.
 TEST(SharedBlocks, WhatBlocksHoldBesideTheNeedServesOthers) {
   ScheduledBlocks s(false);
   s.data.store->blosc_block = 4 * s.kStep;
@@ -82,7 +82,7 @@ TEST(SharedBlocks, WhatBlocksHoldBesideTheNeedServesOthers) {
   other.expect_values();
 }
 
-// A fetched chunk serves all that wait for it, and each block is decoded once.
+// A fetched chunk serves all batches that wait for it, and each block is decoded once.
 TEST(SharedBlocks, AFetchedChunkIsDecodedOnceForAllThatWaitForIt) {
   ScheduledBlocks s(true);
   const auto later = [&](const Box& box) {
@@ -97,7 +97,7 @@ TEST(SharedBlocks, AFetchedChunkIsDecodedOnceForAllThatWaitForIt) {
   EXPECT_EQ(s.take_decoded(), 7 * s.kStep) << "2, 20 to 23, 30 and 31";
 }
 
-// More than half of a chunk is decoded as a whole: then all have it.
+// A need for more than half of a chunk decodes the whole chunk, for all batches.
 TEST(SharedBlocks, MoreThanHalfOfAChunkServesAll) {
   ScheduledBlocks s(false);
   Reading other(s.array, {{3, {{{38, 2}, {2, 3}}}}}, kPrefetch + 9, false),

@@ -12,7 +12,7 @@ namespace memory_queue_test {
 
 class MemoryQueueTest : public testing::Test {
  protected:
-  /// A memory waiter that notes what it gets under `number`.
+  /// A memory waiter that records its grant under `number`.
   MemoryWaiter waiter(std::uint64_t bytes, int number) {
     return {bytes, [] { return std::size_t{1}; }, [this, number] { return number == unwanted_; },
             [this, number](Budget::Reservation memory, std::exception_ptr error) {

@@ -16,14 +16,14 @@ constexpr std::int64_t kAll = 1'000'000;
 
 bool none(const BatchRequest&) { return false; }
 
-/// A view over chunks of 96 bytes, and a cache that is told about them.
+/// A view over chunks of 96 bytes, and a cache that gets their uses.
 class LookAheadTest : public testing::Test {
  protected:
   explicit LookAheadTest(std::int64_t chunks = 10) : data_(chunks, 4, 6) {}
 
   std::shared_ptr<const View> view(const std::string& json) const { return data_.view(json); }
 
-  /// The requests for batches [first, end), which lie behind a reader at batch 0.
+  /// The requests for batches [first, end), which come after a reader at batch 0.
   std::vector<Prefetcher::Ahead> ahead(const std::shared_ptr<const View>& view, std::int64_t first,
                                        std::int64_t end) const {
     std::vector<Prefetcher::Ahead> all;

@@ -85,8 +85,8 @@ TEST_F(PrefetcherTest, GoesOnIntoTheNextEpochAndEndsWithTheLast) {
   EXPECT_EQ(open(1, 8), (std::vector<std::int64_t>{109}));
 }
 
-// Training loops may stop an epoch after so many batches (Lightning's limit_train_batches): the
-// next epoch follows, and what the limit leaves out is not made.
+// Training loops may stop an epoch after a number of batches (Lightning's limit_train_batches): the
+// next epoch follows, and batches beyond the limit are not made.
 TEST_F(PrefetcherTest, LearnsWhereAReaderEndsItsEpochs) {
   view_ = data_.view(R"({"window": {"time": 1}, "batch": 4, "epochs": 4})");
   open(0, 0);

@@ -112,7 +112,7 @@ TEST(CacheFiles, ATornOrChangedFileIsDropped) {
     file.close();
     expect_dropped(at);
   }
-  // A file in another's place is whole, but not what was asked for.
+  // A file in another's place is intact, but has other contents than requested.
   put(files, "b", content(2, 10));
   for (const fs::path& other : files_in(directory.path()))
     if (other != path) fs::rename(other, path);

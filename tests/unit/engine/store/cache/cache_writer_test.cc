@@ -38,7 +38,7 @@ class CacheWriterTest : public testing::Test {
     const auto entry = files_.get(CacheFiles::name_of(name));
     return entry ? std::optional(text_of(entry->bytes)) : std::nullopt;
   }
-  /// What the reader got before write() returned; nullopt: nothing so far.
+  /// The bytes that the reader got before write() returned; nullopt: none so far.
   static std::optional<std::string> write(CacheWriter& writer, const std::string& name,
                                           const std::string& text) {
     const auto got = std::make_shared<std::optional<std::string>>();
@@ -46,7 +46,7 @@ class CacheWriterTest : public testing::Test {
                  [got](ReadOutcome outcome) { *got = text_of(outcome); });
     return *got;
   }
-  /// From here on nothing can be written.
+  /// From now on nothing can be written.
   void break_disk() {
     std::filesystem::remove_all(directory_ / "c");
     std::ofstream(directory_ / "c") << "in the way";
@@ -63,7 +63,7 @@ TEST_F(CacheWriterTest, ReadersAreServedAtOnceAndACopyIsKept) {
       EXPECT_EQ(write(writer, std::to_string(i), "chunk " + std::to_string(i)),
                 "chunk " + std::to_string(i));
     EXPECT_EQ(write(writer, "empty", ""), "");
-  }  // the end writes what waits
+  }  // the destructor writes the queue
   for (int i = 0; i < 50; ++i) EXPECT_EQ(kept(std::to_string(i)), "chunk " + std::to_string(i));
   EXPECT_EQ(kept("empty"), "");
   EXPECT_EQ(files_.get(CacheFiles::name_of("7"))->version.text, "v");
@@ -71,7 +71,7 @@ TEST_F(CacheWriterTest, ReadersAreServedAtOnceAndACopyIsKept) {
 
 TEST_F(CacheWriterTest, WhoWaitsForTheDiskIsServedWhenItIsThere) {
   CacheWriter writer(
-      files_, {.queue = 0, .wait_for_disk = true, .warn = {}});  // the queue is no limit then
+      files_, {.queue = 0, .wait_for_disk = true, .warn = {}});  // then the queue has no limit
   std::promise<std::optional<std::string>> promise;
   writer.write(CacheFiles::name_of("a"), {"v", 5}, bytes_of("bytes"), [&](ReadOutcome outcome) {
     EXPECT_EQ(text_of(outcome), "bytes");

@@ -19,7 +19,7 @@
 namespace batchfs {
 namespace disk_cache_test {
 
-/// Objects with versions, in memory; counts what is asked and what is sent.
+/// Objects with versions, in memory; counts requests and bytes sent.
 class Origin final : public Store {
  public:
   std::string url() const override { return "memory://origin"; }
@@ -131,13 +131,14 @@ class DiskCache : public testing::Test {
     with.directory = directory / "c";
     return open_disk_cache(origin, with);
   }
-  /// What a mount that has ended leaves in the cache.
+  /// Fills the cache like a mount that has ended.
   void fill() {
     const auto store = mount();
     read(*store, "zarr.json");
     for (int i = 0; i < 10; ++i) read(*store, "t/c/" + std::to_string(i));
   }
-  /// Reads an object that is there for another reader alone, while the server says that it is not.
+  /// Reads an object that exists for another reader only: this reader's answer says that it is
+  /// missing.
   std::optional<std::string> appear_and_go(Store& store) {
     origin->before_missing = [&] {
       origin->set("short", "0123456789", "n1");
@@ -193,14 +194,14 @@ TEST_F(DiskCache, AnObjectThatAppearsWhileItIsAskedForIsNotStale) {
   EXPECT_EQ(read(*store, "new", {0, 4}), "0123");
 }
 
-// Never missing, which would become fill values: this mount has seen it.
+// Never missing, which would become fill values: this mount has seen the object.
 TEST_F(DiskCache, AnObjectThatAppearsAndGoesWhileItIsAskedForIsTakenFromTheCache) {
-  options.wait_for_disk = true;  // kept before it is answered
+  options.wait_for_disk = true;  // cached before it is answered
   EXPECT_EQ(appear_and_go(*mount()), "0123");
 }
 
 TEST_F(DiskCache, AnObjectThatAppearsAndGoesWhileItIsAskedForIsStaleWhereItWasNotKept) {
-  options.queue = 0;  // nothing is kept
+  options.queue = 0;  // nothing is cached
   EXPECT_EQ(error_of([&] { appear_and_go(*mount()); }), ErrorCode::stale);
 }
 
@@ -325,7 +326,7 @@ TEST_F(DiskCache, WhatIsGoneFromTheServerIsServedAsLongAsItIsKept) {
 }
 
 TEST_F(DiskCache, WhatCannotBeWhatWasStoredIsReplaced) {
-  // A cache between the origin and this one gave it short, with the version of the object.
+  // A cache between the origin and this one returned a truncated object, with the object's version.
   const std::string whole = content(5, 5000);
   origin->set("t/c/5", whole.substr(0, 100), "c5");
   options.wait_for_disk = true;
@@ -443,7 +444,7 @@ TEST_F(DiskCache, TheLimitHolds) {
     EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
 }
 
-/// Runs `body` in another process, which ends with what it returns.
+/// Runs `body` in another process, which exits with its result.
 template <class Body>
 pid_t in_process(Body&& body) {
   const pid_t child = ::fork();

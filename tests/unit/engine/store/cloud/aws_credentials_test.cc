@@ -41,7 +41,7 @@ struct AwsCredentialsTest : testing::Test {
 
 TEST_F(AwsCredentialsTest, NowhereMeansNone) {
   EXPECT_EQ(keys(), "none");
-  EXPECT_TRUE(fake.requests.empty());  // another vendor's machine: nobody is asked
+  EXPECT_TRUE(fake.requests.empty());  // another vendor's machine: no request
 }
 
 TEST_F(AwsCredentialsTest, TheEnvironmentFirst) {

@@ -36,7 +36,7 @@ TEST_F(CloudStoreTest, EverySchemeOfAService) {
   EXPECT_EQ(error_of([&] { open_store("oci://bucket/p"); }).code(), ErrorCode::not_supported);
 }
 
-// Or a local cache would give the bytes of one for those of the other.
+// Otherwise a local cache would return the bytes of one for those of the other.
 TEST_F(CloudStoreTest, ServersAndAccountsAreToldApart) {
   const std::string aws = open_cloud_store("s3://bucket/p", config).realm;
   config.endpoint = "http://localhost:9000";

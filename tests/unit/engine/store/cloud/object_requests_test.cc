@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 struct ObjectRequestsTest : ObjectStoreTest {
-  /// Every request for `target` gets `answer` the first `times` times.
+  /// The first `times` requests for each target get `answer`.
   void fail(const Answer& answer, int times = 1000) {
     there.fault = [answer, times](const Request&, int nth) -> std::optional<Answer> {
       return nth < times ? std::optional(answer) : std::nullopt;
@@ -64,7 +64,7 @@ TEST_F(ObjectRequestsTest, TroubleThatStaysIsAnError) {
   EXPECT_THAT(message, HasSubstr("500"));
   EXPECT_THAT(message, HasSubstr(there.server.url() + "/a"));
   EXPECT_EQ(tries({.body = "0123456789", .end_after = 4}, ErrorCode::io), 4);
-  // What will not pass is not tried again.
+  // Permanent errors are not retried.
   EXPECT_EQ(tries({.status = 403}, ErrorCode::access_denied), 1);
   EXPECT_EQ(tries({.status = 401}, ErrorCode::access_denied), 1);
   EXPECT_EQ(tries({.status = 400}, ErrorCode::io), 1);
@@ -155,7 +155,7 @@ TEST_F(ObjectRequestsTest, AStallIsHedged) {
 }
 
 TEST_F(ObjectRequestsTest, HedgesAreFew) {
-  // A server that is slow for all: hedges do not double its load.
+  // A server that is slow for everyone: hedges must not double its load.
   there.fault = [](const Request& request, int) {
     return Answer{.body = "x", .delay = milliseconds(request.target == "/a" ? 1 : 150)};
   };
@@ -168,7 +168,7 @@ TEST_F(ObjectRequestsTest, HedgesAreFew) {
   EXPECT_LE(counter(*store, "hedges"), 4 + 264 * 0.03 + 1);
 }
 
-/// Learns where the objects are from the first answer, and may refuse to authorize.
+/// Learns the objects' location from the first answer, and may refuse to authorize.
 class MovingService final : public HttpService {
  public:
   MovingService(const std::string& url, const std::shared_ptr<HttpClient>& client)
@@ -279,7 +279,7 @@ TEST_F(ObjectRequestsTest, NeverAuthorizesOnTheClientsThread) {
 // ---- shared caches ----
 
 struct SharedCachesTest : ObjectRequestsTest {
-  /// A store that reads through these caches; the objects have a version.
+  /// Opens a store that reads through these caches; the objects have a version.
   std::unique_ptr<ObjectStore> open_via(std::vector<std::string> urls, bool trust = false,
                                         bool verify = false) {
     RequestOptions options = quick_options();
@@ -335,7 +335,7 @@ TEST_F(SharedCachesTest, WhatDoesNotFitItsChecksumComesFromTheStore) {
     answer.headers.emplace_back("Content-MD5", "eB5eJF1ptWaXm4bijSPyxw==");
     return answer;
   });
-  EXPECT_EQ(text(open_via({cache.url()})->read("a")), "0123456780");  // nobody asked
+  EXPECT_EQ(text(open_via({cache.url()})->read("a")), "0123456780");  // no request was needed
   const auto store = open_via({cache.url()}, false, true);
   EXPECT_EQ(text(store->read("a")), "0123456789");
   EXPECT_EQ(counter(*store, "via_damaged"), 1u);

@@ -275,7 +275,7 @@ TEST_F(S3Test, TheBucketTellsItsRegion) {
 }
 
 struct S3ProbeTest : S3Test {
-  std::vector<HttpResponse> answers;  // to whatever is fetched, in turn
+  std::vector<HttpResponse> answers;  // to all requests, in turn
   std::vector<HttpRequest> fetched;
 
   std::shared_ptr<ObjectService> open_probing() {
@@ -297,7 +297,7 @@ TEST_F(S3ProbeTest, ForbiddenIsMissingWhereMissingIsForbidden) {
   ASSERT_EQ(fetched.size(), 1U);
   EXPECT_THAT(fetched[0].url, HasSubstr("/p/.batchfs-probe-"));
   EXPECT_EQ(service->classify(FakeStoreEnvironment::answer(403, "")).kind, Verdict::missing);
-  // A listing that is refused is no empty listing.
+  // A refused listing is not an empty listing.
   HttpResponse listing = refusal(403, "AccessDenied");
   listing.effective_url = service->list("", "").url;
   EXPECT_EQ(service->classify(listing).kind, Verdict::failed);
@@ -358,7 +358,7 @@ TEST_F(S3ProbeTest, AnExpiredTokenIsFetchedAnewOnce) {
   fake.variables["AWS_SESSION_TOKEN"] = "second";
   fake.time += std::chrono::seconds(10);
   EXPECT_EQ(service->classify(refusal(400, "ExpiredToken")).kind, Verdict::moved);
-  EXPECT_EQ(token(), "second");  // nothing new: it stays expired
+  EXPECT_EQ(token(), "second");  // no new token: it stays expired
   const Verdict verdict = service->classify(refusal(400, "ExpiredToken"));
   EXPECT_EQ(verdict.kind, Verdict::failed);
   EXPECT_THAT(verdict.error->what(), HasSubstr("expired"));

@@ -8,8 +8,8 @@ namespace concurrency_limit_test {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-/// Requests of a megabyte for `seconds`, as many a second as `rate` says for the limit at that
-/// time.
+/// Sends requests of a megabyte for `seconds`, with a rate per second of `rate` of the limit at
+/// that time.
 template <class Rate>
 void run(ConcurrencyLimit& limit, std::int64_t& now, double seconds, Rate rate,
          bool saturated = true) {

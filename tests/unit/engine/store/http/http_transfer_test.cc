@@ -1,5 +1,5 @@
-// One request, played step by step as HttpClient's loop does it: what HttpClient's own tests cannot
-// reach.
+// One request, driven step by step like HttpClient's loop: covers cases that HttpClient's own tests
+// cannot reach.
 
 #include "engine/store/http/http_transfer.h"
 
@@ -19,8 +19,7 @@ using Request = LoopbackServer::Request;
 
 const HttpTransfer::Settings kSettings{.timeout = 8, .connect_timeout = 4};
 
-/// A request with its easy handle. No proxy of the environment stands between it and the test's
-/// server.
+/// A request with its easy handle, without the proxy of the environment.
 class Played {
  public:
   explicit Played(HttpRequest request)
@@ -55,7 +54,7 @@ class Played {
   const std::unique_ptr<CURL, Cleanup> easy_{curl_easy_init()};
 
  public:
-  HttpTransfer transfer;  // goes before its handle
+  HttpTransfer transfer;  // destroyed before its handle
 };
 
 TEST(HttpTransfer, HeadersAreThoseOfTheLastAnswerWithoutTheSpaceAround) {
@@ -163,7 +162,7 @@ TEST(HttpTransfer, ARedirectNamesTheNewPlaceAndStartsAnew) {
   EXPECT_EQ(*find_header(response.headers, "x-of"), "b");
   EXPECT_EQ(response.effective_url, server.other_url() + "/b");
   EXPECT_EQ(progress->started, started) << "it is the same request to who waits for it";
-  // What may not go to another host is not sent there, whatever it is called.
+  // Secret headers are not sent to another host, whatever their names.
   const auto sent = server.log().back().headers;
   for (const char* secret : {"authorization", "cookie", "x-token"})
     EXPECT_FALSE(sent.contains(secret)) << secret;
@@ -207,7 +206,7 @@ TEST(HttpTransfer, NotEverythingIsRedirected) {
   EXPECT_FALSE(redirects({}));
 }
 
-/// A server that never accepts: its queue is full, so the next who connects waits.
+/// A server that never accepts: its queue is full, so the next connection attempt waits.
 class FullQueue {
  public:
   FullQueue() {
@@ -241,7 +240,7 @@ TEST(HttpTransfer, ConnectingThatTakesFarLongerThanUsualIsGivenUpAndTriedMorePat
   Played played({.url = queue.url(), .progress = progress});
   const HttpTransfer::Settings hurried{
       .timeout = 0.7, .connect_timeout = 0.7, .usual_connect = 0.0001};
-  // 0.2 s, 0.4 s, and then no longer less than the limit of 0.7 s.
+  // 0.2 s, 0.4 s, and then the limit of 0.7 s.
   for (int time = 0; time < 2; ++time) {
     const CURLcode code = played.perform(hurried);
     ASSERT_EQ(code, CURLE_OPERATION_TIMEDOUT);

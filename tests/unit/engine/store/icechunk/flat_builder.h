@@ -1,6 +1,6 @@
 #pragma once
 // Writes FlatBuffers for tests, front to back: every table, vector and text is appended, and
-// offsets are filled in when what they lead to is written.
+// offsets are filled in when their target is written.
 
 #include <cstdint>
 #include <cstring>
@@ -13,7 +13,7 @@
 
 namespace batchfs {
 
-/// One field of a table: bytes in place, or what an offset leads to, which writes itself.
+/// One field of a table: inline bytes, or the target of an offset, which writes itself.
 struct FlatField {
   std::string in_place;
   std::function<std::uint32_t(class FlatBuilder&)> target;

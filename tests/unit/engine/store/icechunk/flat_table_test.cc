@@ -53,7 +53,7 @@ TEST(FlatTable, NeverLeavesTheBufferWhereverItIsCutOrFlipped) {
   const std::string whole = example();
   std::size_t refused = 0;
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    // A copy of its own, so that a sanitizer sees a read past its end.
+    // A separate copy, so that a sanitizer detects a read past its end.
     const std::string cut(whole.data(), size);
     try {
       read(cut);

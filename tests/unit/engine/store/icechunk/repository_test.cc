@@ -118,7 +118,7 @@ TEST(IcechunkRepository, DoesNotReadAgainWhatHasBeenRead) {
   EXPECT_EQ(found(store, signs_of(*store), {.branch = "dev"}), object_id('a'));
   EXPECT_THAT(store->asked, testing::ElementsAre(testing::Pair("refs/branch.dev/ref.json", 1)));
 
-  // What failed, and what is not all there is, is read.
+  // A sign whose read failed, or that is only the beginning of its object, is read again.
   const auto both = version_1();
   both->objects.merge(version_2()->objects);
   both->objects.erase("refs/branch.main/ref.json");
@@ -167,7 +167,7 @@ TEST(IcechunkRepository, RefusesWhatContradictsItself) {
               HasSubstr("names none of the repository's snapshots"));
   EXPECT_THAT(refusal(repo_file({ref_of("main", 0)}, {}, {snapshot_info('a', 1, 1)})),
               HasSubstr("parent"));
-  // A circle ends.
+  // A cycle ends.
   EXPECT_THAT(refusal(repo_file({ref_of("main", 0)}, {},
                                 {snapshot_info('a', 1, 10), snapshot_info('b', 0, 10)})),
               HasSubstr("no snapshot as old"));

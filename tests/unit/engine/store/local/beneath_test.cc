@@ -114,7 +114,7 @@ TEST_P(BeneathTest, NamesTheLinkThatLeadsOutside) {
   link("../../../outside", "a/b/deeper");
   link("a/b/deeper", "chain");
   link("../store/file",
-       "and-back");  // the kernel refuses it as well: what the root is called may change
+       "and-back");  // the kernel refuses it as well: the root's name may change
   const Beneath store = beneath();
   EXPECT_EQ(outcome(store, "up"), "outside: up");
   EXPECT_EQ(outcome(store, "up", O_PATH), "outside: up");

@@ -181,7 +181,7 @@ TEST_F(LocalStoreTest, LinksThatLeadInACircleAreNotFollowed) {
   };
   EXPECT_THAT(prefixes("a/b"), testing::ElementsAre("other"));
   EXPECT_THAT(prefixes("d"), testing::ElementsAre("back"));
-  EXPECT_THAT(prefixes("a/b/other"), testing::ElementsAre());  // back in a, where this began
+  EXPECT_THAT(prefixes("a/b/other"), testing::ElementsAre());  // back in a, the start of the walk
 }
 
 TEST_F(LocalStoreTest, ALinkThatLeadsOutsideIsAnErrorThatNamesIt) {
@@ -215,7 +215,7 @@ TEST_F(LocalStoreTest, ALinkThatLeadsOutsideIsAnErrorThatNamesIt) {
   EXPECT_EQ(failure([](Store& s) { s.read("b/array/zarr.json"); }), "the symbolic link 'b/array'");
   EXPECT_EQ(failure([](Store& s) { s.read("b/array/none"); }), "the symbolic link 'b/array'");
   EXPECT_EQ(failure([](Store& s) { s.read("c/gone"); }), "the symbolic link 'c/gone'");
-  // In a listing it is only a name: its neighbours are to be had.
+  // In a listing it is only a name: its neighbours are available.
   ASSERT_EQ(store->list("b").size(), 1u);
   EXPECT_TRUE(store->list("b").front().is_prefix);
   EXPECT_EQ(failure([](Store& s) { s.list("b/array"); }), "the symbolic link 'b/array'");
@@ -311,8 +311,8 @@ TEST_F(LocalStoreTest, AnObjectHasOneVersion) {
 }
 
 TEST_F(LocalStoreTest, AnObjectWhoseVersionIsJustBeingKeptIsRead) {
-  // What a thread sees while another one reads the object for the first time, and what a daemon
-  // that was killed at that moment leaves.
+  // State while another thread reads the object for the first time, and after a daemon was killed
+  // at that moment.
   write("a", "0123456789");
   const auto table = std::make_shared<VersionTable>();
   table->accept("a", VersionTable::kUnknown);
@@ -321,7 +321,7 @@ TEST_F(LocalStoreTest, AnObjectWhoseVersionIsJustBeingKeptIsRead) {
   EXPECT_EQ(text_of(store->read("a")), "0123456789");
   write("a", "9876543210");
   EXPECT_EQ(code_of([&] { store->read("a", {}); }), ErrorCode::stale);
-  EXPECT_EQ(code_of([&] { store->read("b", {}); }), ErrorCode::stale);  // it was there
+  EXPECT_EQ(code_of([&] { store->read("b", {}); }), ErrorCode::stale);  // the object existed
 }
 
 TEST_F(LocalStoreTest, WhatWasAbsentMayAppear) {
@@ -333,7 +333,8 @@ TEST_F(LocalStoreTest, WhatWasAbsentMayAppear) {
 }
 
 TEST_F(LocalStoreTest, EachChangeOfAFileIsNoticedHoweverSoonItComes) {
-  // Of one size, in place, within a tick of the kernel's clock: the time stamp alone could stay.
+  // Overwrites with the same size, in place, within a tick of the kernel's clock: the time stamp
+  // alone could stay.
   for (int i = 0; i < 20; ++i) {
     const std::string key = "k" + std::to_string(i);
     write(key, "before");
@@ -383,7 +384,7 @@ TEST_F(LocalStoreTest, AnotherStoreInItsPlaceIsNotRead) {
   write("store/b", "4567");
   EXPECT_EQ(code_of([&] { store->read("a", {}); }), ErrorCode::stale);
   EXPECT_EQ(store->read("b", {}),
-            std::nullopt);  // whoever takes it for fill values looks for the array first
+            std::nullopt);  // a caller that takes it for fill values looks for the array first
 }
 
 TEST_F(LocalStoreTest, CountsTheVersions) {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 class LocalOutputTest : public testing::Test {
  protected:
-  /// As another program sees it.
+  /// Reads the file like another program.
   std::string file(const std::string& key) const {
     std::ifstream in(root_ + "/" + key, std::ios::binary);
     std::stringstream text;

@@ -76,7 +76,7 @@ class HangingStore final : public MemoryStore {
     waiting_.push_back(std::move(done));
   }
   void stop() override {
-    // As the stores of services do: another thread ends them.
+    // Like the stores of cloud services: another thread ends the reads.
     ending_ = std::thread([waiting = std::exchange(waiting_, {})] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       for (const ReadDone& done : waiting)

@@ -63,7 +63,7 @@ Bytes end_record(std::uint32_t size, std::uint32_t offset, std::string_view comm
   put(bytes, std::uint32_t{0x06054b50});
   put(bytes, disk);
   put(bytes, std::uint16_t{0});
-  put(bytes, std::uint32_t{0});  // how many entries: nobody looks
+  put(bytes, std::uint32_t{0});  // number of entries: never read
   put(bytes, size);
   put(bytes, offset);
   put(bytes, static_cast<std::uint16_t>(comment.size()));
@@ -90,7 +90,7 @@ Bytes end64(std::uint64_t size, std::uint64_t offset, std::uint64_t record,
   return bytes;
 }
 
-/// So many bytes of members, of which nobody looks at one here, and the directory.
+/// Members of `members` bytes, which are never read here, and the directory.
 Bytes archive(std::size_t members, const std::vector<Entry>& entries,
               std::string_view comment = {}) {
   const Bytes directory = directory_of(entries);
@@ -188,7 +188,8 @@ TEST(ZipDirectory, LargeValuesAreInTheZip64Field) {
   EXPECT_EQ(member.compressed_size, 600u);
   EXPECT_EQ(member.header_offset, 50u);
   member = one(
-      {"a", 7, 8, kThere, 0, 0, 0, 0, field(1, {600, 50})});  // only what the entry could not hold
+      // only the fields that the entry could not hold
+      {"a", 7, 8, kThere, 0, 0, 0, 0, field(1, {600, 50})});
   EXPECT_EQ(member.size, 8u);
   EXPECT_EQ(member.compressed_size, 600u);
   EXPECT_EQ(member.header_offset, 7u);
@@ -346,7 +347,7 @@ TEST(ZipDirectory, OneRoundTripUnlessItIsLarge) {
   EXPECT_EQ(failure([&] { ZipDirectory::read(store, "large.zip"); }).code(), ErrorCode::io);
 }
 
-/// An object that says it is larger than what can be read of it.
+/// An object that claims to be larger than its readable bytes.
 class Pretending final : public Store {
  public:
   Pretending(Bytes end, std::uint64_t size) : end_(std::move(end)), size_(size) {}

@@ -100,7 +100,7 @@ ErrorCode error_of(Body&& body) {
   return ErrorCode::internal;
 }
 
-/// What an archive of make_zip_archives.py's MEMBERS holds.
+/// Checks the contents of an archive of make_zip_archives.py's MEMBERS.
 void expect_members(Store& store) {
   const std::string metadata = R"({"zarr_format": 3})";
   EXPECT_EQ(read(store, "zarr.json"), Bytes(metadata.begin(), metadata.end()));
@@ -129,7 +129,7 @@ TEST_P(ZipStore, ReadsWhatPythonWrites) {
                                bytes_of(kZip64), bytes_of(kPrefixed), bytes_of(kPrefixedZip64)}) {
     const auto store = open(archive, GetParam());
     expect_members(*store);
-    expect_members(*store);  // now with the members' places known
+    expect_members(*store);  // now with known places of the members
   }
 }
 
@@ -215,7 +215,7 @@ TEST_P(ZipStore, WhatIsNotSupportedIsNamed) {
   }
 }
 
-/// kDuplicates' last member, for changing its fields: offsets from the directory's entry.
+/// kDuplicates' last member, to change its fields: offsets from the directory's entry.
 std::size_t last_entry(const Bytes& archive) { return archive.size() - 22 - 47; }
 
 TEST_P(ZipStore, EncryptedMembersAreRefused) {
@@ -250,7 +250,7 @@ TEST_P(ZipStore, HostileMembersAreRefused) {
   refused(42, {0xff, 0xff, 0xff, 0xff});    // Zip64 without the field
   refused(42, {1, 0, 0, 0});                // begins where no member does
   refused(20, {0xff, 0xff, 0xff, 0x7f});    // is longer than the archive
-  refused(20, {13, 0, 0, 0, 13, 0, 0, 0});  // reaches into what follows
+  refused(20, {13, 0, 0, 0, 13, 0, 0, 0});  // reaches into the next part
   refused(24, {13, 0, 0, 0});               // stored, with two sizes
   Bytes bomb = bytes_of(kDuplicates);
   bomb[last_entry(bomb) + 10] = 8;  // deflated from 12 bytes to 2 GB
@@ -262,15 +262,15 @@ TEST_P(ZipStore, MembersMayNotOverlap) {
   // Two entries, one local header: the trick of zip bombs.
   Bytes archive = bytes_of(kDuplicates);
   const std::size_t entry = last_entry(archive);
-  archive[entry + 46] = 'y';  // "y", which begins where the first "x" does
+  archive[entry + 46] = 'y';  // "y", which begins at the first "x"
   std::fill_n(archive.begin() + static_cast<std::ptrdiff_t>(entry + 42), 4, 0);
   const auto store = open(archive, GetParam());
   EXPECT_EQ(error_of([&] { store->read("y"); }), ErrorCode::corrupt);
 }
 
 TEST_P(ZipStore, DamageIsNeverDelivered) {
-  // Every bit of the archive flipped in turn: a member is right, refused, or no longer there
-  // because its name changed.
+  // Flips every bit of the archive in turn: a member is right, refused, or missing because its name
+  // changed.
   const Bytes good = bytes_of(kPlain);
   for (std::size_t i = 0; i < good.size(); ++i) {
     for (int bit = 0; bit < 8; bit += GetParam() ? 1 : 5) {
@@ -331,7 +331,7 @@ TEST(ZipStoreRemote, FailuresOfTheParentAreFailures) {
   EXPECT_EQ(error_of([&] { open_zip_store(object, "y.zip"); }), ErrorCode::not_found);
 }
 
-/// A stored member of 300,000 bytes between two others, with a gap behind it or not.
+/// A stored member of 300,000 bytes between two others, with or without a gap after it.
 Bytes large_archive(std::size_t extra, std::size_t gap) {
   Bytes out;
   const auto put = [&out](std::uint64_t value, int bytes) {
@@ -367,7 +367,7 @@ TEST(ZipStoreRemote, TheEndOfALargeMemberIsGuessed) {
     EXPECT_EQ(object->reads, reads);
     EXPECT_EQ(read(*store, "big", {200000, 16}), slice(all, 200000, 16));
     EXPECT_EQ(object->reads, reads + 1);
-    // Its checksum in the archive is none.
+    // The archive's checksum of it is invalid.
     EXPECT_EQ(error_of([&] { read(*store, "big"); }), ErrorCode::corrupt);
   }
 }

@@ -55,7 +55,7 @@ TEST_F(FormulaTest, PlacesAreTakenInTheStepsOfTheRun) {
 }
 
 TEST_F(FormulaTest, ProgressOfTheYearAndTheLocalDay) {
-  // Of numpy, for 2020-02-29T06.
+  // The year's progress by numpy, for 2020-02-29T06.
   constexpr double kYear = 0.16192132677772264;
   EXPECT_NEAR(one("cos_julian_day", 1), 0.5240103253675754, 1e-14);
   EXPECT_NEAR(one("year_progress", 1), kYear, 1e-12);

@@ -43,7 +43,7 @@ TEST(EpochOrder, LanesHaveTheBatchesOfTheEpoch) {
     EXPECT_EQ(epochs.sample(b * 10, 0), (b % 3 * 2 + b / 3) * 10);
 }
 
-/// A random view of v(time, x), and what it was made of, for messages.
+/// A random view of v(time, x), and its text, for messages.
 struct RandomView {
   explicit RandomView(std::uint32_t seed) : random(seed) {
     const std::int64_t times = pick(40, 120), points = pick(1, 12);

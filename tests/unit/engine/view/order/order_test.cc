@@ -37,7 +37,7 @@ List counting(std::int64_t count) {
 }
 
 // [permute(i, size, seed, epoch, stream) for i in ...], the Python of batchfs-view(5). These
-// numbers are a promise to those who trained yesterday: they never change.
+// numbers are a promise to existing trainings: they never change.
 TEST(Permutation, IsTheDocumentedOne) {
   EXPECT_EQ(all(Permutation(10, 0, 0), 10), (List{5, 2, 1, 3, 7, 0, 9, 6, 8, 4}));
   EXPECT_EQ(all(Permutation(10, 7, 3), 10), (List{2, 6, 1, 5, 8, 7, 0, 4, 3, 9}));
@@ -148,8 +148,8 @@ TEST(Order, BlockOfManySamplesDoesNotOverflow) {
 }
 
 TEST(ChunkGroups, OfSeveralSizes) {
-  // Of 7 positions in groups of 2, 1 and 4 and 5 in pairs behind a lead: every sample once, group
-  // by group.
+  // 7 positions in groups of 2, 1 and 4, times 5 positions in pairs after a lead: every sample
+  // once, group by group.
   const ChunkGroups groups{{{7, 0, 1, {0, 2, 3, 7}}, {5, 1, 2}}};
   EXPECT_TRUE(groups.is_uneven());
   EXPECT_EQ(groups.count(), 6);

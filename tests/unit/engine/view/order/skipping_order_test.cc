@@ -17,7 +17,7 @@ SampleIndex index_of(std::int64_t windows, const std::function<bool(std::int64_t
   return marks.index();
 }
 
-/// The order as batchfs-view(5) describes it: lists of what is left of each group, and of the rest.
+/// The order of batchfs-view(5): lists of the remaining samples of each group, and of the others.
 List expected(const Order& order, const ChunkGroups& groups, const SampleIndex& kept,
               std::int64_t epoch) {
   const auto e = static_cast<std::uint64_t>(epoch);

@@ -9,7 +9,7 @@
 namespace batchfs {
 namespace sample_index_test {
 
-/// All windows but those for which `skipped` says so.
+/// All windows except those for which `skipped` returns true.
 template <class Skipped>
 SampleIndex index_of(std::int64_t windows, Skipped skipped) {
   MissingMarks marks(windows);

@@ -39,7 +39,7 @@ TEST(LeakCheck, DistancesAreOfWhatSamplesTake) {
 }
 
 TEST(LeakCheck, OtherViewsShareWhatTheyShare) {
-  // Parts of splits that differ: what no split would make.
+  // Parts of different splits, which no single split would make.
   const auto part = [](const std::string& from, const std::string& name) {
     return View::parse(
         data(),

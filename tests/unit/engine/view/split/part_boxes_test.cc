@@ -81,7 +81,7 @@ TEST(PartBoxes, OfTwoPartsTheEarlierYields) {
   });
   with_boxes(split, "b", [](const PartBoxes& boxes) {
     EXPECT_EQ(verdict(boxes, 5, 6), PartVerdict::sample);
-    EXPECT_EQ(verdict(boxes, 8, 9), PartVerdict::sample);  // beside what no part owns
+    EXPECT_EQ(verdict(boxes, 8, 9), PartVerdict::sample);  // next to positions without a part
   });
 }
 

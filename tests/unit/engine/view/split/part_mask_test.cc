@@ -45,7 +45,7 @@ TEST(PartMask, AlongTwoDimensionsOnlyTheBox) {
   // Times 1 to 4 are within the gap; both levels.
   EXPECT_THAT(kept(of_v, {{0, 0, 2}, {3, 2, 2}}, {{0, 1, 2}, {0, 1}, {0, 1}}),
               ElementsAre(1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 0));
-  // Only what is looked at becomes NaN.
+  // Only inspected values become NaN.
   EXPECT_THAT(kept(of_v, {{1, 0, 2}, {2, 2, 2}}, {{1}, {0}, {0, 1}}),
               ElementsAre(1, 1, 1, 1, 1, 0, 1, 1));
   // Each x is in the part at some time.

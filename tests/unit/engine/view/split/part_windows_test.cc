@@ -33,7 +33,7 @@ struct Dim {
   std::int64_t gap = 0;
 };
 
-/// A random view with a split, and who owns each position by the rules of the manual page.
+/// A random view with a split, and each position's owner by the rules of the manual page.
 struct RandomSplit {
   explicit RandomSplit(std::uint64_t seed) : random(seed) {
     const bool is_flat = pick(0, 1) == 0;
@@ -200,7 +200,8 @@ std::vector<std::int64_t> starts_of(const Dim& dim) {
   return starts;
 }
 
-/// Samples of all parts by brute force, the sums of what is dropped, and the leak check.
+/// Checks, by brute force, the samples of all parts, the sums of the dropped ones, and the leak
+/// check.
 void check(std::uint64_t seed) {
   RandomSplit random(seed);
   if (!random.valid) return;

@@ -148,11 +148,11 @@ TEST_F(DescribePredictionsTest, DimensionsThatAreNoNamesOfFoldersAreRefused) {
     EXPECT_THAT(refusal(R"({"variables": ["v"], "window": {"time": 1}, "batch": 2})"),
                 HasSubstr("a dimension that is called '" + dim + "'"));
   }
-  // Of another array: "level" would have to be its labels as well.
+  // A name that collides with another array: "level" would have to be its labels as well.
   EXPECT_THAT(refusal(R"({"variables": ["a", "b"], "window": {"time": 1}, "batch": 2})",
                       {.names = {{"b", "level"}}}),
               HasSubstr("an array cannot be called 'level' here"));
-  // A forecast's own lead, and that of its windows.
+  // A forecast's own lead time, and that of its windows.
   data.declare("f", "<f4", {"time", "lead_time"}, {6, 2}, {1, 2});
   EXPECT_THAT(
       refusal(R"({"variables": ["f"], "window": {"time": 1}, "batch": 2})", {.lead_time = true}),

@@ -36,7 +36,7 @@ TEST(OpenObjects, TheOldestLeaveBeyondTheBudget) {
   objects.add(kSecond, 1, Buffer(1000), 9);
   objects.add(kFirst, 1, Buffer(1000), 9);
   EXPECT_FALSE(objects.take_excess());
-  objects.add(kSecond, 1, Buffer(1000), 9);  // in place of itself
+  objects.add(kSecond, 1, Buffer(1000), 9);  // replaces itself
   EXPECT_FALSE(objects.take_excess());
   objects.add(kFirst, 2, Buffer(1), 9);
   EXPECT_EQ(objects.take_excess()->key, kSecond);

@@ -1,5 +1,6 @@
 #pragma once
-// What an output must hold, from the definition: every element looks through all samples.
+// Computes the required contents of an output from the definition: every element looks through all
+// samples.
 
 #include <cmath>
 #include <cstring>
@@ -78,11 +79,11 @@ class PredictionOracle {
   struct Contribution {
     std::int64_t sample;
     float value;
-    double weight;                  // of cosine
+    double weight;                  // for Overlap::cosine
     std::vector<double> distances;  // from the middle of the window, in windows
   };
 
-  /// The position of the axis that a sample's i-th value has; -1: none.
+  /// The position of a sample's i-th value along the axis; -1: none.
   std::int64_t place(std::size_t a, std::size_t row, std::int64_t i) const {
     const PredictedAxis& axis = array_.axes[a];
     if (axis.window < 0) return i;
@@ -104,7 +105,7 @@ class PredictionOracle {
     return -1;
   }
 
-  /// Falls as sin² over the positions shared with the windows before and behind.
+  /// Decreases as sin² over the positions shared with the previous and the next window.
   double cosine_weight(std::size_t a, std::size_t row, std::int64_t i) const {
     const PredictedAxis& axis = array_.axes[a];
     if (axis.window < 0 || axis.by_start || axis.blocks.size() > 1) return 1;
@@ -156,7 +157,7 @@ class PredictionOracle {
     }
   }
 
-  /// Where the value lies in the sample's tensor.
+  /// Position of the value in the sample's tensor.
   std::int64_t tensor_place(const Dims& at) const {
     std::size_t joined = 0;
     std::int64_t channel = 0;

@@ -65,7 +65,7 @@ class PredictionRunsTest : public testing::Test {
     writer.close();
   }
 
-  /// Runs a function in another process, which writes what it throws into a file.
+  /// Runs a function in another process, which writes its error into a file.
   pid_t start(const std::function<void()>& run, const std::string& said) const {
     const pid_t child = ::fork();
     if (child != 0) return child;
@@ -198,7 +198,7 @@ TEST_F(PredictionRunsTest, AFileThatCannotGrowIsAnErrorWithTheNextStep) {
         write_rank(0, 1);
       },
       folder_ / "said");
-  // The limit holds for what the child says, too.
+  // The file size limit also applies to the child's error file.
   EXPECT_NE(wait_for(child), 0);
   EXPECT_THAT(text_of(folder_ / "said"),
               HasSubstr("File too large; run the same program again: it continues"));

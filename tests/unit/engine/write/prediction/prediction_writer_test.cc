@@ -219,7 +219,7 @@ TEST_F(PredictionWriterTest, RanksAndPartsGiveTheSameBytes) {
   for (std::thread& rank : ranks) rank.join();
   EXPECT_EQ(files("ranks"), alone);
 
-  // One rank that ended three times on the way, of which one is killed.
+  // One rank that ends three times on the way, once by a kill.
   options_.output = folder_ / "again";
   options_.world = 1;
   for (std::size_t from = 0; from < 15; from += 4) {
@@ -237,7 +237,7 @@ TEST_F(PredictionWriterTest, RanksAndPartsGiveTheSameBytes) {
   }
   EXPECT_EQ(files("again"), alone);
 
-  // What is finished stays, and a new writer has nothing to do.
+  // A finished output stays, and a new writer has nothing to do.
   PredictionWriter writer({array}, samples, options_);
   EXPECT_TRUE(writer.finished());
   EXPECT_EQ(writer.missing(), 0u);
@@ -369,7 +369,7 @@ TEST_F(PredictionWriterTest, PartsOfAnotherRunAreRefused) {
   }
   std::ofstream(folder_ / ("o/" + part), std::ios::binary) << content;
   EXPECT_EQ(refusal({array}, samples, options_), "");
-  // Values of another size are found when the part is read.
+  // Values of another size are detected when the part is read.
   std::ofstream(folder_ / ("o/" + part), std::ios::binary)
       << "{" + run + ",\"samples\":[1],\"bytes\":[12]}\n" + content.substr(end + 5);
   PredictionWriter writer({array}, samples, options_);

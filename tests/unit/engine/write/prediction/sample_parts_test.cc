@@ -44,7 +44,7 @@ TEST_F(SamplePartsTest, PartsOfSeveralRanksAreReadTogether) {
   put(one, 12, {{5, "fgh"}});
   put(other, 12, {{4, "ijk"}});
   put(other, 7, {{0, "xyz"}});
-  one.lock("p", 7);  // whose file is none
+  one.lock("p", 7);  // the lock's file is not a part
   EXPECT_THAT(one.numbers("p"), ElementsAre(7, 12));
   EXPECT_THAT(other.samples("p", 12), ElementsAre(-1, 3, 4, 5));
   const ObjectSamples samples = other.read("p", 12, three);

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of OME-Zarr metadata share.
+// Common parts of the tests of OME-Zarr metadata.
 
 #include <string>
 
@@ -8,14 +8,14 @@
 namespace batchfs {
 namespace ome_data {
 
-/// What `parse` makes of a JSON text whose path is "v".
+/// Parses a JSON text whose path is "v".
 template <class Parse>
 auto parsed(const std::string& text, Parse&& parse) {
   const Json json = parse_json(text, "test");
   return parse(JsonRef(json, "v"));
 }
 
-/// Why it refuses the text.
+/// The message with which `parse` refuses the text.
 template <class Parse>
 std::string refusal(const std::string& text, Parse&& parse) {
   try {
@@ -26,7 +26,7 @@ std::string refusal(const std::string& text, Parse&& parse) {
   return "no error";
 }
 
-/// What `run` throws.
+/// The Error that `run` throws.
 template <class Run>
 Error thrown_by(Run&& run) {
   try {

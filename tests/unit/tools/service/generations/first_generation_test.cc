@@ -86,7 +86,7 @@ TEST_F(FirstGenerationTest, AViewThatDoesNotFitYetIsWaitedFor) {
   };
   write_view(R"({"name": "v", "window": {"hour": 1}, "batch": 2})");
   std::jthread writer([&] {
-    // It was tried once, at least.
+    // The first attempt has failed.
     EXPECT_TRUE(
         eventually([this] { return log_.text().find("is tried again") != std::string::npos; }));
     write_view(R"({"name": "v", "window": {"time": 1}, "batch": 1})");

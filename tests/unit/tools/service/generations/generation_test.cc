@@ -53,7 +53,7 @@ TEST(Generation, TheEngineForgetsIt) {
   EXPECT_FALSE(engine.state().streams.empty());
   read = nullptr;
   EXPECT_TRUE(engine.state().streams.empty());
-  engine.stop();  // ends what was under way
+  engine.stop();  // ends the work in flight
   EXPECT_TRUE(watched.expired());
 }
 

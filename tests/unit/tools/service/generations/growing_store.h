@@ -1,5 +1,5 @@
 #pragma once
-// A local Zarr store of a few steps that a test makes longer, and a view of it.
+// A local Zarr store of a few steps that a test extends, and a view of it.
 
 #include <fstream>
 #include <string>

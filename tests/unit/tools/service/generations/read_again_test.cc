@@ -66,7 +66,7 @@ TEST_F(ReadAgainTest, StoresLeaveWithTheirGenerations) {
   leaving.add(first_);
   leaving.sweep();
   EXPECT_EQ(leaving.count(), 1u);
-  auto held = first_->opened.store;  // as by a chunk that is being decoded
+  auto held = first_->opened.store;  // like a chunk that is being decoded
   first_ = nullptr;
   leaving.sweep();
   EXPECT_EQ(leaving.count(), 1u);

@@ -49,7 +49,7 @@ class ServedGenerationsTest : public testing::Test {
     return options;
   }
 
-  /// Batches of the view, as a reader is told that connects now.
+  /// The number of the view's batches that a newly connected reader gets.
   std::int64_t batches(handoff::RawClient& client) {
     client.hello("v");
     return client.expect(handoff::MessageType::welcome).as<handoff::WelcomeMessage>().batches;

@@ -9,7 +9,7 @@ namespace batchfs {
 
 namespace object_checksum_test {
 
-// Of kBody, by Python's hashlib.
+// Digests of kBody, by Python's hashlib.
 const std::string kBody = "hello zarr";
 const std::string kMd5 = "nFNHjAkZfyjGTeqVwm4VtQ==";
 const std::string kMd5Digits = "9c53478c09197f28c64dea95c26e15b5";
@@ -41,7 +41,7 @@ TEST(ObjectChecksum, IsNotKnownElsewhere) {
   const std::string tag = '"' + kMd5Digits + '"';
   for (const HttpHeaders& headers :
        {HttpHeaders{},
-        {{"etag", tag}},  // of another server: anything
+        {{"etag", tag}},  // of an unknown server: arbitrary
         {{"x-amz-id-2", "x"}, {"etag", '"' + kMd5Digits + "-2\""}},
         {{"x-amz-id-2", "x"}, {"etag", "W/" + tag}},
         {{"x-amz-server-side-encryption", "aws:kms"}, {"etag", tag}},
