@@ -15,11 +15,11 @@ namespace {
 
 /// How far batches of a local store are made ahead.
 constexpr std::uint64_t kLocalPrefetchBytes = 256 << 20;
-/// Batches that are begun, and such that are planned, each time that a reader opens one, before
-/// what readers wait for is decoded: it is decoded once for all that have begun. The first batch
-/// shall not wait for all of them.
+/// Batches that are begun, and batches that are planned, each time that a reader opens one, before
+/// the chunks that readers wait for are decoded: they are decoded once for all batches that have
+/// begun. The first batch must not wait for all of them.
 constexpr std::int64_t kAtOnce = 8;
-/// One in so many announcements finds the horizon anew, which moves slowly and costs time.
+/// One in this many announcements finds the horizon anew, which moves slowly and costs time.
 constexpr std::uint64_t kHorizonEvery = 8;
 
 bool is_local(const View& view) {
@@ -46,10 +46,10 @@ void ReadAhead::post(Urgency urgency, std::function<void()> guess) {
 void ReadAhead::prefetch(const BatchRequest& request) {
   const std::uint64_t bytes =
       assembler_.memory_of(request.format->layout(*request.view, request.global_batch()));
-  // Half of the memory is for chunks and for what readers hold. Where no request takes long, a
-  // reader that waits waits for the processors: a longer prefetch would only take memory, and fresh
-  // memory costs time. Ranks share chunks: what one makes too far ahead drives out what the others
-  // are about to use.
+  // Half of the memory is for chunks and for batches that readers hold. Where no request takes
+  // long, a reader that waits waits for the processors: a longer prefetch would only take memory,
+  // and fresh memory costs time. Ranks share chunks: a batch made too far ahead for one evicts
+  // chunks that the others are about to use.
   const auto streams = static_cast<std::uint64_t>(with_.prefetcher.streams_read());
   const std::uint64_t limit = with_.budget.limit();
   const bool local = is_local(*request.view);
@@ -73,14 +73,14 @@ void ReadAhead::prefetch(const BatchRequest& request) {
   post(kReaderWaits, [this, request] { announce_uses(request); });
 }
 
-/// Has the batch assembled, as soon as if a reader waited for `soon` more of them. Returns its
-/// record if that is there already and is to be started now.
+/// Schedules assembly, as soon as for a waiting reader for `soon` more of them. Returns its record
+/// if that exists already and must start now.
 BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_t distance,
                                         bool started, std::int64_t& soon) {
   const BatchTable::Expected expected = with_.table.expect(request, distance, started, soon > 0);
   if (expected.assemble != nullptr) {
     // A guess that comes late may be of a batch that its reader has opened and left: nobody would
-    // come for it. A reader that opens it from here on finds the record.
+    // open it. A reader that opens it from now on finds the record.
     if (with_.prefetcher.is_ahead(request))
       assembler_.post(expected.assemble, soon-- > 0);
     else
@@ -89,7 +89,7 @@ BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_
   return expected.start;
 }
 
-/// The batch is now prefetched. False when there is no memory for its chunks now.
+/// The batch is now prefetched. False when no memory is left for its chunks now.
 bool ReadAhead::start(const BatchTable::RecordPtr& record) {
   const std::shared_ptr<Assembly> assembly = with_.table.assembly_to_start(record);
   if (assembly == nullptr) return true;

@@ -91,8 +91,8 @@ class Asking {
 
   // ---- the calling thread ----
 
-  /// A listing has a thousand objects a page, and one page comes after the other; objects that are
-  /// asked for come kRemoteThreads at a time.
+  /// A listing has a thousand objects a page, and one page follows the other; single objects are
+  /// requested kRemoteThreads at a time.
   static bool is_worth_listing(const SourceArray& array) {
     constexpr std::uint64_t kMinObjects = 16, kMaxUnused = 16;
     if (dynamic_cast<StateListing*>(array.store) == nullptr) return false;
@@ -214,7 +214,7 @@ class Asking {
     }
   }
 
-  /// Sums do not depend on the order. What is missing adds nothing.
+  /// Sums do not depend on the order. Missing objects add nothing.
   static std::uint64_t contribution(std::uint64_t state, const std::string& key) {
     return lasting_digest(fmt::format("{} {}", state, key));
   }
@@ -302,7 +302,7 @@ class Collector {
     const std::string& path = array.metadata->path;
     const auto [known, is_new] = numbers_.emplace(std::pair(array.store, path), arrays_.size());
     if (is_new) {
-      // The place of a store is not for others to see.
+      // The place of a store is private.
       const int occurrence = ++occurrences_[path];
       array.name = path.empty() ? "/" : path;
       if (occurrence > 1) array.name += fmt::format(" (store {})", occurrence);

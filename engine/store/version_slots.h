@@ -22,8 +22,8 @@ class VersionSlots {
   /// Address space in the file, few pages of which are touched.
   static const std::uint64_t kBytes;
 
-  /// In `kBytes` of a file from `offset` on, a multiple of the page size: zeros, or what earlier
-  /// processes left. The descriptor outlives it.
+  /// In `kBytes` of a file from `offset` on, a multiple of the page size: zeros, or the contents
+  /// that earlier processes left. The descriptor outlives it.
   VersionSlots(int fd, std::uint64_t offset) : fd_(fd), offset_(offset) {}
 
   struct Table {

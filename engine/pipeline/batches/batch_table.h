@@ -106,9 +106,9 @@ class BatchTable {
   /// `batch`: null when it failed; `interrupted`: because nobody wanted it.
   Completed complete(const RecordPtr& record, std::shared_ptr<Batch> batch, bool interrupted);
 
-  /// Drops the oldest opened batch that is ready, but none of which a reader is about to open
-  /// other files: several, and those behind it in its stream are not opened. False when there is
-  /// none.
+  /// Drops the oldest opened batch that is ready, except batches of several files whose reader may
+  /// still open the others: the batches after it in its stream are not opened yet. False when there
+  /// is none.
   bool drop_opened(Dropped& dropped);
   /// Drops also such a batch.
   bool drop_any_opened(Dropped& dropped);

@@ -1,11 +1,11 @@
 #pragma once
 // Memory for batches, and which cached data to drop to get it.
 //
-// Reclaimed in this order: files of the hand-off that are kept to be used again, batches that were
-// opened and are kept for other readers, cached chunks by farthest next use; and, for a reader that
-// waits, batches whose other files may still be opened, and those that nobody has opened yet. As
-// long as that suffices, room is left for the chunks that are to stay (kept_arrays.h) and have not
-// come yet.
+// Reclaimed in this order: files of the hand-off that are kept for reuse, batches that were opened
+// and are kept for other readers, cached chunks by farthest next use; and, for a reader that waits,
+// batches whose other files may still be opened, and those that nobody has opened yet. As long as
+// that suffices, room is left for the chunks that are to stay (kept_arrays.h) and are not decoded
+// yet.
 
 #include <cstdint>
 
@@ -30,14 +30,14 @@ class Reclaimer {
   Budget::Reservation reserve_for_prefetch(std::uint64_t bytes, std::uint64_t keep_until) {
     return reserve(bytes, false, keep_until);
   }
-  /// For a prefetch that does not keep a reader from waiting: from what is free, and from chunks
+  /// For a prefetch that does not keep a reader from waiting: from free memory, and from chunks
   /// that are not known to be used again. Nothing while such chunks lack memory.
   Budget::Reservation reserve_spare(std::uint64_t bytes) {
     return cache_.is_pressed() ? Budget::Reservation() : reserve_sparing(bytes);
   }
-  /// Drops all that is kept and that no reader waits for.
+  /// Drops everything kept that no reader waits for.
   void release_all();
-  /// Lets go of dropped records, and tells the scheduler of those that it still works for.
+  /// Releases dropped records, and notifies the scheduler of those that it still works for.
   void release(BatchTable::Dropped dropped);
 
  private:

@@ -4,8 +4,8 @@
 // The engine has two ways to decode a chunk once for several batches. It keeps the chunk until its
 // next use, if the chunks that are used until then have room in kept_memory(). Or batches that are
 // made ahead take their parts while it is decoded; as many batches join as have room in
-// joined_memory(). The engine (look_ahead.h, read_ahead.h) and its figures in `plan` take the shares
-// of the memory from here.
+// joined_memory(). The engine (look_ahead.h, read_ahead.h) and its figures in `plan` take the
+// shares of the memory from here.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace batchfs {
 /// Bytes of the budget for chunks whose next use is known.
 inline std::uint64_t kept_memory(std::uint64_t budget) { return budget / 2; }
 
-/// Bytes of the budget for batches that join chunks on their way: what is on its way from a remote
-/// store takes memory too.
+/// Bytes of the budget for batches that join chunks in progress: chunks in flight from a remote
+/// store take memory too.
 inline std::uint64_t joined_memory(std::uint64_t budget, bool is_local) {
   return is_local ? budget / 4 * 3 : budget / 2;
 }
@@ -40,7 +40,7 @@ class ChunkReuse {
   /// `kept` bytes of chunks stay; `joined` batches take their parts of a chunk when it is decoded.
   ChunkReuse(double kept, std::int64_t joined) : kept_(kept), joined_(joined) {}
 
-  /// The current batch uses the chunk, of so many bytes decoded, which take `memory` bytes.
+  /// The current batch uses the chunk, of this many bytes decoded, which take `memory` bytes.
   void use(const ChunkKey& chunk, double bytes, double memory);
   void next_batch() { ++batch_; }
 

@@ -2,8 +2,8 @@
 // Reading a JSON text of gigabytes from its beginning to its end: strings, numbers, and values that
 // are skipped or kept as they are written. No document is built.
 //
-// Source: RFC 8259. Lenient in what it skips: brackets and strings must end, and the parser of
-// the value checks what stands between them.
+// Source: RFC 8259. Lenient in skipped values: brackets and strings must end, and the parser of the
+// value checks the text between them.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace batchfs::references {
 
-/// Of one thread. Every member throws invalid_argument for what is no JSON, naming the byte. A copy
+/// Not thread-safe. Every member throws invalid_argument for invalid JSON, naming the byte. A copy
 /// reads the same text again.
 class JsonScanner {
  public:
@@ -45,7 +45,7 @@ class JsonScanner {
   /// Where the next character lies in the file.
   std::size_t position() const { return origin_ + at_; }
 
-  /// Of a place: "not valid JSON at byte 17: ...".
+  /// An error with its place: "not valid JSON at byte 17: ...".
   Error mistake(const std::string& what) const;
 
  private:

@@ -154,7 +154,7 @@ class ParquetReferences final : public References {
   std::vector<Store::Counter> counters() const override { return records_.counters(); }
 
  private:
-  /// Of the metadata of an array.
+  /// Adds the grid from the metadata of an array.
   void add_grid(const std::string& key, std::string_view document) {
     constexpr std::string_view kArray = "/.zarray";
     if (!key.ends_with(kArray)) return;

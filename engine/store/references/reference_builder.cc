@@ -132,7 +132,7 @@ void ReferenceTable::Builder::add_unread(std::string_view key) {
   if (table_->problems_.size() == kMaxProblems) return;
   claims_.take(2 * kNodeMemory + 2 * kShownKey);
   add_problem(key, "no reader asks for this key: the chunk that it may mean is missing");
-  // "crs/", VirtualiZarr's name of a scalar's chunk, does no harm to others: it stays missing.
+  // "crs/", VirtualiZarr's name of a scalar's chunk, does not harm others: it stays missing.
   std::string_view path = key;
   if (path.ends_with('/')) path.remove_suffix(1);
   if ((is_key(path) && is_utf8(path)) || path.size() > kShownKey) return;
@@ -277,7 +277,7 @@ void ReferenceTable::Builder::close(const ChunksName& name, Growing& growing) {
   table_->chunks_.emplace(name, std::move(chunks));
 }
 
-/// Chunks that were given several times become one malformed reference.
+/// Chunks that were added several times become one malformed reference.
 template <class Positions>
 void ReferenceTable::Builder::join_twins(const ChunksName& name, Chunks& chunks,
                                          Positions& positions) {

@@ -138,7 +138,7 @@ class Parser {
         reference(scanner, key, scratch);
       } catch (const Error& error) {
         if (error.code() == ErrorCode::no_memory) throw;
-        again.value();  // throws for what is no JSON
+        again.value();  // throws for invalid JSON
         scanner = again;
         builder_.add_malformed(key, error.why());
       }
@@ -146,8 +146,8 @@ class Parser {
     scanner.expect('}');
   }
 
-  /// Of a key that UTF-8 cannot hold, what is written and a byte that is not UTF-8: no reader can
-  /// ask for it.
+  /// Reads a key. For one that UTF-8 cannot hold, returns its text as written and a byte that is
+  /// not UTF-8: no reader can request it.
   static std::string_view key_of(JsonScanner& scanner, std::string& scratch) {
     scanner.peek();
     JsonScanner again = scanner;

@@ -15,7 +15,7 @@ namespace batchfs::references {
 /// Could these first bytes of a file begin a reference set?
 bool may_be_reference_json(std::string_view head);
 
-/// Throws invalid_argument for what is no set; not_supported for a list of sets (kerchunk's
+/// Throws invalid_argument for text that is not a set; not_supported for a list of sets (kerchunk's
 /// scan_grib), newer versions, and items of `gen` that need more of jinja2; no_memory. A key whose
 /// value cannot be read is malformed, and costs no other key.
 std::shared_ptr<const ReferenceTable> parse_reference_json(std::string_view text,

@@ -51,11 +51,11 @@ class References {
   }
 };
 
-/// What `table` has for `key`, or its Error.
+/// The target of `key` in `table`, or its Error.
 References::Outcome outcome_of(const ReferenceTable& table, std::string_view key,
                                std::shared_ptr<const void> holder);
 
-/// All in memory, as a JSON set is.
+/// All in memory, like a JSON set.
 std::shared_ptr<References> references_of(std::shared_ptr<const ReferenceTable> table,
                                           std::string digest, const std::string& where);
 

@@ -206,7 +206,7 @@ std::vector<Store::Entry> ReferenceTable::list(std::string_view prefix,
   Listing listing(where);
   const std::string begin = prefix.empty() ? std::string() : std::string(prefix) + "/";
   const auto starts = [&begin](std::string_view text) { return text.starts_with(begin); };
-  // What follows everything in the directory `name`: '0' follows '/'.
+  // The first key after everything in the directory `name`: '0' follows '/'.
   const auto past = [&begin](std::string_view name) { return begin + std::string(name) + "0"; };
   for (auto it = others_.lower_bound(begin); it != others_.end() && starts(it->first);) {
     const std::string_view rest = std::string_view(it->first).substr(begin.size());

@@ -1,10 +1,10 @@
 #pragma once
-// What the keys of a reference set stand for.
+// The targets of the keys of a reference set.
 //
 // A chunk's key is a path that ends in numbers ("t2m/0.0.1", "t2m/c/0/0/1"). Chunks of one path are
 // kept together, sorted: each takes its position in the box of all of them (4 bytes, 8 in a box of
-// 2^32 chunks or more) and 16 bytes, so at most 24. Names of files are kept once each. What is
-// given in the set itself lies in one run of bytes.
+// 2^32 chunks or more) and 16 bytes, so at most 24. Names of files are kept once each. Inline
+// contents of the set lie in one run of bytes.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace batchfs::references {
 
-/// What a key stands for. Views what found it.
+/// The target of a key. Views the table that found it.
 struct Target {
   enum class Kind : std::uint8_t { within, range, whole } kind = Kind::within;
   std::span<const std::byte> bytes;      // within the set
@@ -43,15 +43,15 @@ class ReferenceTable {
   class Builder;
 
   /// Throws corrupt for a key whose reference is malformed, and for a missing chunk of an array
-  /// that has a key which no reader asks for.
+  /// that has a key which readers never request.
   std::optional<Target> find(std::string_view key) const;
   /// Is there a reference, perhaps a malformed one?
   bool has(std::string_view key) const;
-  /// Keys that no reader asks for, as "a//0", and those with a malformed reference, and why: at
-  /// most kMaxProblems of them.
+  /// Keys that readers never request, such as "a//0", and those with a malformed reference, with
+  /// the reasons: at most kMaxProblems of them.
   using Problems = std::vector<std::pair<std::string, std::string>>;
   const Problems& problems() const { return problems_; }
-  /// As Store::list(). Throws no_memory; `where` is the place.
+  /// Like Store::list(). Throws no_memory; `where` is the place.
   std::vector<Store::Entry> list(std::string_view prefix, const std::string& where) const;
 
   std::uint64_t references() const { return references_; }
@@ -119,7 +119,7 @@ class ReferenceTable {
   std::string file_names_;
   std::vector<std::uint64_t> file_ends_;  // in file_names_
   std::uint64_t references_ = 0;
-  /// What a node of a map takes beside its text.
+  /// Memory of a node of a map beside its text.
   static constexpr std::uint64_t kNodeMemory = 160;
   static constexpr std::size_t kMaxProblems = 1000, kMaxReasons = 1000;
   Problems problems_;
@@ -127,11 +127,11 @@ class ReferenceTable {
   std::vector<std::string> reasons_;                         // of malformed references
 };
 
-/// Of one thread.
+/// Not thread-safe.
 class ReferenceTable::Builder {
  public:
-  /// Every member throws no_memory when more than `memory` bytes are needed. What cannot be a key
-  /// is a problem; so is a key that was added twice, which is then malformed.
+  /// Every member throws no_memory when more than `memory` bytes are needed. Text that cannot be a
+  /// key is a problem; so is a key that was added twice, which is then malformed.
   explicit Builder(std::uint64_t memory);
   ~Builder();
 
