@@ -19,8 +19,8 @@ struct ElementRun {
 /// From the first element of `part` (chunk coordinates, not empty) to its last.
 ElementRun run_of(const Dims& chunk_shape, const Box& part);
 
-/// Are these the strides, in bytes, of a C-order array of this shape? Those of dimensions of length
-/// 1 do not matter.
+/// Are these the strides, in bytes, of a C-order array of this shape? Strides of dimensions of
+/// length 1 do not matter.
 bool is_contiguous(const Dims& shape, const Dims& strides, std::int64_t itemsize);
 
 /// A chunk's form.

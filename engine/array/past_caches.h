@@ -20,8 +20,8 @@ struct ChunkSource {
 /// Fetches the whole stored chunk. Blocks; not for a store's callback.
 EncodedChunk fetch_past_caches(const ChunkSource& source, const Dims& chunk);
 
-/// A callback that does so where a fetch ends in Error{corrupt}, and passes on everything else. Of
-/// a local store it is `done`.
+/// Returns a callback that does so where a fetch ends in Error{corrupt}, and passes on everything
+/// else. For a local store it is `done`.
 FetchDone or_past_caches(const ChunkSource& source, const Dims& chunk, FetchDone done);
 
 }  // namespace batchfs

@@ -335,7 +335,7 @@ std::optional<double> IndexLookup::period() const {
   return variable == nullptr ? std::nullopt : period_of(*variable, values());
 }
 
-/// From one position to another, going on at the beginning. The end is not included.
+/// From one position to another, wrapping to the beginning. The end is not included.
 Positions IndexLookup::positions_round(const SelectorPart& part) const {
   const std::int64_t begin = position(*part.from), end = position_number(*part.to);
   if (end < 0 || end > size_)

@@ -35,7 +35,8 @@ struct NormalizeSpec {
   bool needs_statistics() const { return method != Method::none; }
   /// The listed variables, or every float variable that is not excepted.
   bool applies_to(const Variable& variable) const;
-  /// The same of a made channel; those that are scaled already only where they are listed.
+  /// Like applies_to(), for a made channel; channels that are scaled already only where they are
+  /// listed.
   bool applies_to_made(const std::string& name, bool is_scaled) const;
 };
 

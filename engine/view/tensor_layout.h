@@ -58,7 +58,7 @@ std::vector<std::string> channel_names(const TensorSource& tensor, const TensorL
 
 /// How tensors call a stored dimension: "sample" is the batch's own.
 std::string tensor_dim(const std::string& dim);
-/// The same of a variable's: of a source with a finer grid "fine:y".
+/// A tensor's name of a variable's dimension: for a source with a finer grid "fine:y".
 std::string tensor_dim(const Variable& variable, std::size_t d);
 
 }  // namespace batchfs

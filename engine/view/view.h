@@ -122,8 +122,8 @@ class View {
   const Converters& converters() const { return converters_; }
   /// Channels that no store holds: BatchPlan::made.
   const MadeChannels& made() const { return made_; }
-  /// Channels that are computed when all of their operands have arrived: BatchPlan::combined. Those
-  /// of number c have their operands in memory of their own, sample after sample: in a plan, tensor
+  /// Channels that are computed when all of their operands have arrived: BatchPlan::combined. The
+  /// operands of number c lie in memory of their own, sample after sample: in a plan, tensor
   /// tensors().size() + c.
   using Combinations = std::vector<std::shared_ptr<const AssembledChannel>>;
   const Combinations& combinations() const { return combinations_; }
@@ -145,7 +145,7 @@ class View {
   /// Sample numbers of a batch in row order; cheap.
   virtual std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const = 0;
   /// The sample numbers, followed by where each sample's window begins, sample by sample: a
-  /// position of the selection per window dimension. As cheap.
+  /// position of the selection per window dimension. Equally cheap.
   std::vector<std::int64_t> batch_windows(std::int64_t epoch, std::int64_t batch) const;
   const std::vector<WindowDim>& window_dims() const { return window_dims_; }
 

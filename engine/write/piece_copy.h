@@ -4,8 +4,8 @@
 //
 // The pieces of a region of the first pass are one object: the offsets of all pieces and the end as
 // 64-bit numbers, then the pieces. A piece is the stored sizes of its slabs as 32-bit numbers, then
-// the slabs (piece_codec.h), of which both sides know the shapes. As in region_copy.h, several
-// threads process items.
+// the slabs (piece_codec.h), of which both sides know the shapes. Several threads process items,
+// like in region_copy.h.
 
 #include <atomic>
 #include <cstddef>

@@ -120,7 +120,7 @@ class BatchTable {
   Dropped drop_overdue(const std::function<bool(const BatchRequest&)>& is_left_out);
   /// Drops all that no reader waits for.
   Dropped drop_all();
-  /// The same of the views that `chosen` holds of.
+  /// Like drop_all(), for the views that `chosen` accepts.
   Dropped drop_views(const std::function<bool(const View&)>& chosen);
 
   /// Is the batch in the table? After stop() all count.

@@ -96,7 +96,7 @@ class ChunkCache {
   void insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
                      std::shared_ptr<const KeptChunk> chunk);
 
-  /// Returns the number of known uses of the chunk while it could still be cached. Those that have
+  /// Returns the number of known uses of the chunk while it could still be cached. Uses that have
   /// begun are not counted.
   std::size_t uses(const ChunkKey& key) const;
   /// When the soonest of them comes.

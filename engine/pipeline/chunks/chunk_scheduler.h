@@ -49,7 +49,7 @@ class ChunkScheduler {
   // These are noexcept: a failed allocation would leave a task that never runs, and readers that
   // wait for it.
 
-  /// From here on every use fails with Error{interrupted}.
+  /// From now on every use fails with Error{interrupted}.
   void interrupt() noexcept;
   /// After interrupt(): returns when no fetch is in flight. Stop the executor next.
   void wait();

@@ -3,7 +3,7 @@
 //
 // The prefetched batches of a stream are assembled ahead of its reader (prefetcher.h). A use is a
 // chunk that a batch needs, at the time when the batch is due. Prefetched batches have submitted
-// their uses to the scheduler. Those farther ahead are only planned, and the cache knows their
+// their uses to the scheduler. Batches farther ahead are only planned, and the cache knows their
 // uses, until they are in progress themselves.
 
 #include <atomic>
@@ -32,8 +32,8 @@ class LookAhead {
   LookAhead(ChunkCache& cache, std::uint64_t memory) : cache_(cache), memory_(memory) {}
 
   /// Adds the uses in the batches `ahead`, of one stream, whose reader is at time `now`, to the
-  /// cache's plan. Those for which `is_made` holds are passed over: they are in progress, ready or
-  /// behind their reader. A batch may become so while it is planned: `is_made` is called again
+  /// cache's plan. Batches for which `is_made` holds are passed over: they are in progress, ready
+  /// or behind their reader. A batch may become so while it is planned: `is_made` is called again
   /// afterwards. Plans at most `most` batches. Throws what planning throws.
   void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
             const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most);

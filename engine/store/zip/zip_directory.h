@@ -1,7 +1,7 @@
 #pragma once
 // The central directory of a zip archive: its members and where they lie.
 //
-// Format: PKWARE's APPNOTE.TXT, sections 4.3 and 4.4. As in Python's zipfile, whose archives
+// Format: PKWARE's APPNOTE.TXT, sections 4.3 and 4.4. Like in Python's zipfile, whose archives
 // zarr-python writes: bytes before the archive are allowed, and of two members with one name the
 // last counts. Names are read as UTF-8, which they nearly always are. A member whose name is not a
 // usable key ("..", absolute, empty components) is left out. A member that is itself broken is

@@ -24,7 +24,7 @@ class ChannelPadding {
   void add(const VariablePlacement& operand, const std::vector<std::string>& dims,
            const std::vector<WindowDim>& windows);
 
-  /// Is no element ever padding?
+  /// True if no element is ever padding.
   bool empty() const { return operands_.empty(); }
   std::uint32_t tensor() const { return channel_.tensor; }
 

@@ -16,8 +16,8 @@ namespace batchfs {
 /// starts.
 std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable);
 
-/// The same of any view, by the number of the variable in View::variables(): xbatcher's views leave
-/// nothing of the selection out.
+/// The reached positions of a variable of any view, by its number in View::variables(): xbatcher's
+/// views leave nothing of the selection out.
 std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable);
 
 /// The same, without positions beyond the last window and between windows: the positions that

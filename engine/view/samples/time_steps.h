@@ -43,7 +43,7 @@ class TimeSteps {
   bool follows(std::int64_t i, std::int64_t j, const Duration& step) const;
 
   /// Is label `i` a whole number of steps before or after `origin`, nanoseconds since the
-  /// calendar's 1970-01-01? Of months as follows(). NaT is none.
+  /// calendar's 1970-01-01? Months count as in follows(). False for NaT.
   bool is_multiple_from(std::int64_t i, __int128 origin, const Duration& step) const;
   /// For a label that is not missing.
   __int128 nanoseconds(std::int64_t i) const { return static_cast<__int128>(at(i)) * unit_; }

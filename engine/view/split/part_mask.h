@@ -13,8 +13,8 @@
 
 namespace batchfs {
 
-/// The elements of one variable. Those along dimensions that the split does not distinguish belong
-/// to the part if any place along the split's other dimensions does. Immutable, thread-safe.
+/// The elements of one variable. Elements along dimensions that the split does not distinguish
+/// belong to the part if any place along the split's other dimensions does. Immutable, thread-safe.
 class VariableMask {
  public:
   bool is_whole() const { return included_.empty(); }

@@ -18,7 +18,7 @@ bool has_kind(const Json& members) {
   return false;
 }
 
-/// The same of attributes that need not be OME-Zarr's.
+/// Like has_kind(), for attributes that need not be OME-Zarr's.
 bool has_kind_outside(const Json& attributes, std::string_view group) {
   const auto is_named = [group](std::string_view name) {
     return group == name || (group.ends_with(name) && group[group.size() - name.size() - 1] == '/');
