@@ -26,12 +26,12 @@ class FileSystem final : public StateFiles {
   struct Options {
     std::string store_url;         // without secrets
     Json config = Json::object();  // what config.json shows: options in effect, no secrets
-    std::string handoff_socket;    // where handoff.sock leads; empty: there is none
-    std::function<Json()> handoff_statistics;  // what status.json says of it
-    Json snapshot;  // what batch-….json says of the store's state; may be null
-    Json reading;   // what status.json says of it: when it was read, too; may be null
+    std::string handoff_socket;    // target of handoff.sock; empty: none
+    std::function<Json()> handoff_statistics;  // its part of status.json
+    Json snapshot;                             // the store's state in batch-….json; may be null
+    Json reading;  // the same in status.json, with the time of reading; may be null
     std::vector<std::shared_ptr<Store>> other_stores;  // that views read; for status.json
-    /// What status.json says of the mount as a whole; empty: this is all of it.
+    /// Counts of the whole mount for status.json; empty: this is the whole mount.
     struct Counts {
       std::uint64_t generations = 1, kernel_names = 0;
     };

@@ -1,5 +1,5 @@
 #pragma once
-// What the FUSE layer serves: files and directories by the kernel's inode number.
+// The files and directories that the FUSE layer serves, by the kernel's inode number.
 
 #include <atomic>
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Inode : Attributes {
   Ino ino = 0;
   std::uint64_t shown = 0;  // the number that stat(2) shows
   std::time_t time = 0;     // when its state of the store was read; 0: that of the mount
-  /// Of an earlier reading of the store: the kernel must not keep the name.
+  /// It belongs to an earlier reading of the store: the kernel must not keep the name.
   bool outdated = false;
 };
 
@@ -88,7 +88,7 @@ class Files {
   virtual std::optional<std::uint64_t> parent_shown(Ino ino) const = 0;
   /// The path below the root; "" for the root and for no inode.
   virtual std::string path(Ino ino) const = 0;
-  /// Where a symbolic link leads; nullopt when this is none.
+  /// The target of a symbolic link; nullopt for any other file.
   virtual std::optional<std::string> link_target(Ino ino) const = 0;
 
   using OpenDone = std::function<void(std::shared_ptr<OpenFile>, std::exception_ptr)>;
@@ -99,7 +99,7 @@ class Files {
 
   /// Where batches lie.
   virtual const MemoryFiles& memory_files() const = 0;
-  /// What the mount's own state adds to status.json.
+  /// State of the mount for status.json.
   virtual void set_passthrough(bool on) = 0;
   /// Sum of the sizes of all arrays, for statfs.
   virtual std::uint64_t total_bytes() const = 0;

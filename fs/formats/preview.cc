@@ -26,8 +26,7 @@ bool goes_north(const View& view, const std::string& dim) {
                      });
 }
 
-/// The units of a variable in a tensor, as " [K]"; empty where it has none, and where it is
-/// normalised.
+/// The units of a variable in a tensor, as " [K]"; empty if it has none or is normalised.
 std::string units_text(const View& view, std::uint32_t tensor, std::uint32_t variable) {
   constexpr std::size_t kMaxLetters = 24;
   const Json& attributes = view.variables()[variable]->attributes;
@@ -39,7 +38,7 @@ std::string units_text(const View& view, std::uint32_t tensor, std::uint32_t var
                                                                  : " [" + text + "]";
 }
 
-/// Of the only variable of a tensor.
+/// The units of a tensor's only variable.
 std::string units_of_tensor(const View& view, std::uint32_t tensor) {
   const auto first = view.converters().lower_bound({tensor, 0}),
              end = view.converters().lower_bound({tensor + 1, 0});
@@ -47,7 +46,7 @@ std::string units_of_tensor(const View& view, std::uint32_t tensor) {
                                         : std::string();
 }
 
-/// Of a channel of a stack: "t2m", or "temperature_500", an entry of the variable "temperature".
+/// The units of a channel of a stack: "t2m", or "temperature_500", an entry of "temperature".
 std::string units_of_channel(const View& view, std::uint32_t tensor, const std::string& channel) {
   std::size_t best = 0;
   std::string units;
@@ -62,8 +61,7 @@ std::string units_of_channel(const View& view, std::uint32_t tensor, const std::
   return units;
 }
 
-/// An element of the dimensions that are no part of a map: where it begins, and "t2m [K]", "time 1,
-/// t2m".
+/// An element of the dimensions outside of a map: its first value, and "t2m [K]", "time 1, t2m".
 struct Element {
   std::int64_t first = 0;
   std::string label;
@@ -360,7 +358,7 @@ void Preview::draw_colours(Canvas& canvas, const Row& row, std::int64_t top,
   const ColourStretch stretch =
       sheet.holds_bytes ? ColourStretch{0, 255} : ColourStretch::of(bands);
   draw_maps(canvas, sheet, top, [&](std::size_t at) {
-    // Of bytes, what equals the fill value, 0 as a rule, is missing: black.
+    // Bytes equal to the fill value, usually 0, are missing: black.
     const bool is_missing =
         !sheet.holds_bytes && std::all_of(bands.begin(), bands.end(), [&](const PixelMeans& band) {
           return std::isnan(band.values[at]);

@@ -1,5 +1,5 @@
 #pragma once
-// What a batch looks like: the tensors' channels as small maps on one sheet.
+// A preview of a batch: the tensors' channels as small maps on one sheet.
 //
 // Two dimensions of a tensor are a map (picture_axes.h says which); every element of the other
 // dimensions is a row of the sheet, which has the map of each of the first samples, on one colour

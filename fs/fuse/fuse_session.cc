@@ -38,8 +38,8 @@ namespace {
 constexpr double kForever = 1e9;  // seconds; attributes never change, names as forget_name() says
 constexpr std::size_t kMaxNameLength = 255;  // bytes, as of other file systems
 
-/// What the kernel reads ahead of a mapping of values.npy, or of a batch without passthrough. More
-/// was not faster; the requests in flight take twice as much of the daemon's memory.
+/// The kernel's read-ahead for a mapping of values.npy, or of a batch without passthrough. More was
+/// not faster; the requests in flight take twice as much of the daemon's memory.
 constexpr std::uint64_t kReadahead = 1 << 20;
 
 }  // namespace
@@ -154,14 +154,14 @@ struct FuseSession::Impl {
     const fuse_abi::OutHeader notification{sizeof notification, fuse_abi::kNotifyResend, 0};
     if (::write(fuse_session_fd(session), &notification, sizeof notification) >= 0) return;
     const int cause = errno;
-    // Their readers would wait for ever: rather another daemon, or the end of the mount.
+    // Their readers would wait forever: another daemon, or the end of the mount, is better.
     if (!has_session_ended(fuse_session_fd(session)))
       throw Error(ErrorCode::io,
                   fmt::format("cannot ask the kernel to resend in-flight requests: {}",
                               std::strerror(cause)));
   }
 
-  /// Begins to serve a session that others have served.
+  /// Starts to serve a session of earlier daemons.
   void take_over() {
     try {
       replay_init();
@@ -236,7 +236,7 @@ struct FuseSession::Impl {
         ~(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
   }
 
-  /// Runs `body`, answering what it throws.
+  /// Runs `body`, and answers the request with its error.
   template <class Body>
   static void guarded(fuse_req_t request, Body&& body) {
     try {

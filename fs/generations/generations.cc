@@ -65,7 +65,7 @@ Generations::Reading Generations::newest() const {
   return {newest.files, number, newest.time};
 }
 
-/// The root and the control files are of the newest.
+/// The root and the control files belong to the newest generation.
 Generations::Found Generations::of(Ino ino) const {
   if (is_common(ino)) return {newest(), ino};
   const std::lock_guard lock(mutex_);
@@ -104,7 +104,7 @@ std::optional<Generations::Outdated> Generations::outdated_name(
   return parent ? std::optional(Outdated{it->second.files, file.number, *parent}) : std::nullopt;
 }
 
-/// What every path begins with, and what was looked up in vain.
+/// Gives up the names in the root, and names whose lookup failed.
 void Generations::give_up_common(const GiveUp& give_up) {
   std::vector<std::pair<Ino, std::string>> absent;
   bool roots = false;

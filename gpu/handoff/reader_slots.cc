@@ -257,8 +257,8 @@ class ReaderSlots final : public SlotStream {
     std::uint64_t number;
     std::vector<std::uint32_t> statuses;
   };
-  /// What the reader says of the oldest program under way. Throws corrupt, io or no_memory when its
-  /// decoder failed, and interrupted when it leaves.
+  /// The reader's report on the oldest program in flight. Throws corrupt, io or no_memory if its
+  /// decoder failed, and interrupted if it leaves.
   Ended read(std::span<const std::byte> bytes) {
     const auto require = [](bool good) {
       if (!good)

@@ -7,8 +7,8 @@
 // waits for another); then within each frame every byte of a tile (zstd_frame: copy.cuh executes
 // the matches of a frame's blocks in order; the repeated offsets of each block are known once those
 // of the previous one are); then the checksums, if any. The serial part of a frame is one chain of
-// states per block, all at the same time, not one per frame as in decoders with a warp or block of
-// threads per frame, which that chain bounds.
+// states per block, and all chains run at the same time. Decoders with a warp or block of threads
+// per frame have one chain per frame, which bounds them.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/huffman.cuh"

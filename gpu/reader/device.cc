@@ -218,7 +218,7 @@ class CudaDevice final : public Device {
     if (streams.empty()) return entry.release();
     const Current current(driver_, context_);
     for (const std::uintptr_t stream : streams) {
-      // 2 is the default stream of the calling thread.
+      // 2 is the default stream of an unknown thread.
       if (stream == StreamUse::kAny || stream == 2) {
         entry.everything = true;
         continue;

@@ -59,7 +59,8 @@ std::uint64_t slot_bytes_of(const View& view) {
   return std::max<std::uint64_t>(kTensorAlignment, tensor_offsets(view, shapes).back());
 }
 
-/// Of the largest programs that fit. `needed`: bytes of the smallest, where it is null.
+/// The layout for the largest programs that fit. If it is null, sets `needed` to the bytes of the
+/// smallest.
 std::optional<DeviceLayout> layout_within(const View& view, std::uint64_t memory,
                                           std::uint32_t slots, std::uint64_t& needed) {
   DeviceLayout layout;

@@ -96,7 +96,7 @@ def random_clock(rng, date):
 
 
 def random_units(rng):
-    """Those, the same with the unit's full name, and whether all readers give them one meaning."""
+    """Random units, the same with the unit's full name, and whether all readers agree on their meaning."""
     unit, date = str(rng.choice(list(UNITS))), random_date(rng)
     kind, clock = rng.integers(5), random_clock(rng, date)
     if kind == 0:

@@ -77,7 +77,7 @@ def netcdf4(tmp_path_factory):
         sparse[6:8, 11:13] = 1
         file.create_dataset("deep/er/group", data=np.arange(10, dtype="u1"), chunks=(4,))
     made = kerchunk.hdf.SingleHdf5ToZarr(str(folder / "a.h5"), inline_threshold=0).translate()
-    with h5py.File(folder / "a.h5") as file:  # kerchunk 0.2.10 leaves out what has a checksum or LZF
+    with h5py.File(folder / "a.h5") as file:  # kerchunk 0.2.10 leaves out arrays with a checksum or LZF
         for name, filters in CHECKED.items():
             add_chunked(made["refs"], file[name], filters, str(folder / "a.h5"))
     return folder, made
@@ -88,7 +88,7 @@ CHECKED = {"checked": [{"id": "fletcher32"}], "lzf": [{"id": "shuffle", "element
 
 
 def add_chunked(refs, data, filters, file):
-    """As VirtualiZarr does."""
+    """Adds a chunked dataset like VirtualiZarr does."""
     refs[f"{data.name[1:]}/.zarray"] = json.dumps({
         "zarr_format": 2, "shape": data.shape, "chunks": data.chunks, "dtype": data.dtype.str, "fill_value": 0, "order": "C",
         "compressor": None, "filters": filters, "attributes": {}})
@@ -136,7 +136,7 @@ def test_values_are_those_of_the_file(batchfs, netcdf4, form):
         made = made["refs"]
     if form == "inline":
         made["refs"] = {key: inlined(folder, value) for key, value in made["refs"].items()}
-    if form == "consolidated":  # which is out of date
+    if form == "consolidated":  # the consolidated metadata is out of date
         made["refs"][".zmetadata"] = json.dumps({"metadata": {".zgroup": {"zarr_format": 2}}, "zarr_consolidated_format": 1})
     if form == "objects":
         made["refs"] = {key: json.loads(value) if isinstance(value, str) and value.startswith("{") else value

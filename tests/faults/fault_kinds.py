@@ -1,4 +1,4 @@
-"""The ways in which a server goes wrong while a mount is read, and what readers then may be told."""
+"""Faults of a server while a mount is read, and the errors that readers may get for them."""
 
 import dataclasses
 import errno
@@ -14,7 +14,7 @@ class Kind:
 
 
 def fault_kinds(proxy):
-    """By name. Those that take the longest come first."""
+    """The kinds by name. The slowest kinds come first."""
 
     def kinds(errors, faults, always=True):
         return {name: Kind(fault, errors, always) for name, fault in faults.items()}
@@ -54,7 +54,7 @@ def fault_kinds(proxy):
     }) | kinds({errno.EIO, errno.ETIMEDOUT}, {  # finding out may take longer than the connection has
         "an unknown host": Fault(redirect=lambda path: f"http://no-such-host.invalid/{path}"),
         "no TLS": Fault(redirect=lambda path: f"https://127.0.0.1:{proxy.port}/{path}"),
-    }) | kinds({errno.EIO}, {  # not all reads suffer from these: chunks that are no shards do not, nor one that came with another
+    }) | kinds({errno.EIO}, {  # not all reads suffer from these: chunks outside of shards do not, nor one that came with another
         "a wrong byte": Fault(corrupt=True),
         "a wrong range": Fault(shift=3),
         "a range with less": Fault(lie=5),

@@ -1,4 +1,4 @@
-"""An HTTP server of a directory that goes wrong on demand: what stands between a store and its reader.
+"""An HTTP server of a directory that fails on demand, between a store and its reader.
 
     with FaultProxy(directory) as proxy:
         proxy.fault = Fault(status=503, times=2)
@@ -23,12 +23,12 @@ import threading
 import time
 import urllib.parse
 
-# Few seconds instead of many: what is tested is what happens, not how long the defaults wait.
+# A few seconds instead of many: the tests check the outcome, not the default timeouts.
 QUICK = ["--timeout", "1", "--retries", "2"]
 
 
 def is_chunk(path):
-    """Of the array x, whatever its format."""
+    """Is it a chunk of the array x, in either format?"""
     return path.startswith("x/") and not path.endswith(("zarr.json", ".zarray", ".zattrs"))
 
 
@@ -40,7 +40,7 @@ class Fault:
     latency: float = 0                    # seconds before the answer
     cut: int | None = None                # bytes of the body after which the connection closes
     reset: bool = False                   # it closes with a TCP reset
-    stall: int | None = None              # bytes of the body after which nothing comes any more
+    stall: int | None = None              # bytes of the body after which nothing more comes
     drip: float = 0                       # seconds between two bytes of the body
     shift: int = 0                        # a range request gets a range that begins so many bytes later
     ignore_range: bool = False            # a range request gets the whole object
@@ -50,18 +50,18 @@ class Fault:
     raw: bytes | None = None              # sent instead of an answer, and the connection closes
     hang_up: bool = False                 # the connection closes without an answer
     early: bool = False                   # an interim answer comes first
-    extend: int = 0                       # a range request gets so many bytes more, and is told so
+    extend: int = 0                       # a range request gets so many bytes more, and Content-Range agrees
     block: int = 1                        # a range request gets all blocks of so many bytes that it touches
-    lie: int = 0                          # so many bytes less than Content-Range says
+    lie: int = 0                          # so many bytes less than in Content-Range
     lose_range: bool = False              # Content-Range does not come
     lose_size: bool = False               # Content-Range does not name the object's size
     no_suffix: int | None = None          # the answer's status where the last bytes are asked for
     chunked: bool = False                 # in pieces, without Content-Length
     unsized: bool = False                 # until the connection closes
-    length: int | None = None             # what Content-Length says
+    length: int | None = None             # value of Content-Length
     shorten: int = 0                      # so many bytes of the object are missing, and every header agrees
     garbage: bool = False                 # the body's bytes are others
-    encoding: bool = False                # gzip, which nobody asked for
+    encoding: bool = False                # gzip, although not requested
     closes: bool = False                  # the connection, after each answer
     jitter: float = 0                     # up to so many seconds before the answer
     share: float = 1
@@ -223,7 +223,7 @@ class FaultProxy:
         self.other_url = f"{scheme}://localhost:{self.port}"
 
     def set(self, fault):
-        """The fault from now on; requests are counted anew."""
+        """Sets the fault from now on, and resets the counts of requests."""
         with self.lock:
             self.fault = fault
             self.seen.clear()

@@ -75,10 +75,10 @@ GZIP, ZIP, PAGE = b"\x1f\x8b\x08" + bytes(40), b"PK\3\4" + bytes(40), b"<!doctyp
 
 @pytest.mark.parametrize("body, words", [(GZIP, "gzip data"), (ZIP, "zip archive"), (PAGE, "web page")])
 def test_what_came_in_an_objects_place_is_named(request, good, fails, proxy, values, body, words):
-    """By a server that says nothing of it in the headers."""
+    """The server's headers do not reveal it."""
     proxy.set(Fault(status=200, body=body, applies=lambda path: path.endswith((".zmetadata", "zarr.json"))))
     if body == GZIP and "v2" in request.node.name:
-        # Consolidated metadata that is damaged is done without: the documents of the arrays are read.
+        # Damaged consolidated metadata is ignored: the documents of the arrays are read.
         np.testing.assert_array_equal(cat(good("cat", proxy.url, "x", *QUICK)), values)
     else:
         line = fails(1, "cat", proxy.url, "x", *QUICK)
@@ -98,7 +98,7 @@ def test_an_index_that_is_not_one_is_named(request, fails, proxy):
 
 @pytest.mark.parametrize("limit", [16, 24])
 def test_few_descriptors_slow_reads_down(good, tmp_path, limit):
-    """As many connections as there are descriptors."""
+    """Connections use up all descriptors."""
     values = np.arange(2560, dtype="f4").reshape(256, 10)
     zarr.create_array(tmp_path / "many", data=values, chunks=(1, 10))
 
@@ -152,7 +152,7 @@ def test_missing_chunks_are_fill_values(good, proxy, values):
 
 
 def test_what_403_means_can_be_said(request, good, fails, proxy, mounted, values):
-    """Even in the storage's own words it is an error for whoever says so, and missing for whoever says that."""
+    """--missing decides whether it is an error or a missing object, even for the storage's own message."""
     names = {"x/5.0", "x/c/1/0" if "sharded" in request.node.name else "x/c/5/0"}
     fault = Fault(status=403, body=b"<Error><Code>AccessDenied</Code></Error>",
                   applies=lambda path: path in names or path.startswith(".batchfs-"))
@@ -221,7 +221,7 @@ def idle(directory):
 
 
 def holds_nothing(directory):
-    """Once all that failed has ended, all memory has been given back."""
+    """All memory is free once all failed requests have ended."""
     return eventually(lambda: status(directory)["memory_used"] == 0)
 
 

@@ -12,7 +12,7 @@ from watching import status
 BOUNDARY = b"--b\r\nContent-Range: bytes 0-3/4\r\n\r\nabcd\r\n--b--\r\n"
 
 
-# What the cache does instead of its work; most with the version that the store has.
+# Faults of the cache; most answers have the store's version.
 LIES = {
     "short, and every header agrees": Fault(shorten=7),
     "empty, and every header agrees": Fault(shorten=10**9),

@@ -1,4 +1,4 @@
-// View files, for a dataset that is always the same; what they name is a file of statistics.
+// View files for a fixed dataset; files that they name are a file of statistics.
 
 #include "engine/view/view.h"
 #include "engine/base/json_comments.h"
@@ -24,8 +24,8 @@ std::shared_ptr<const Dataset> dataset() {
   return data.dataset();
 }
 
-/// Every source is the dataset, or as many of it as the source has stores, beside one another or
-/// one behind the other.
+/// Every source is the dataset, or one copy for each of the source's stores, side by side or one
+/// after the other.
 std::shared_ptr<const Dataset> joined(const std::shared_ptr<const Dataset>& shared,
                                       const Json& sources) {
   std::set<std::string> named;
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.read_file = [&](const std::string&) { return statistics; };
   options.first_part = true;
   attempt([&] {
-    // As JSON, or what it is as YAML.
+    // JSON, or YAML converted to JSON.
     const bool is_yaml = json.starts_with('#');
     const std::string text = is_yaml ? json_of_yaml(json, "view.yaml") : json;
     const Json tree = parse_json(without_comments(text, "view.json"), "view.json");

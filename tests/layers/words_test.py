@@ -151,7 +151,15 @@ def test_good_comments_are_not(tmp_path):
 def test_a_comment_is_read_across_its_lines(tmp_path):
     assert found(tmp_path, "a.cc", "// It is\n// no reader.\n") == [(1, "is no")]
     assert found(tmp_path, "a.cc", "// The size\n// Of two.\n//\n// Of three.\n") == [(4, "Of")]
+    assert found(tmp_path, "a.cc", "int i;  // The size\n        // Of two.\n") == []
     assert found(tmp_path, "a.py", 'f("Of two. It is no reader.")\n') == []
+
+
+def test_comments_of_adjacent_declarations_are_apart(tmp_path):
+    assert found(tmp_path, "a.cc", "int i;  // The size\nint j;  // Of two.\n") == [(2, "Of")]
+    assert found(tmp_path, "a.cc", "int i;  // The size\n/// Of two.\n") == [(2, "Of")]
+    assert found(tmp_path, "a.py", "i = 1  # The size\nj = 2  # Of two.\n") == [(2, "Of")]
+    assert found(tmp_path, "a.py", "i = 1  # The size\n# Of two.\n") == [(2, "Of")]
 
 
 def test_only_comments_of_tests_are_read(tmp_path):

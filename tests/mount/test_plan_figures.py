@@ -1,4 +1,4 @@
-"""What `batchfs plan` says that an epoch decodes, beside the counters of a mount that reads it."""
+"""Decoded bytes of an epoch according to `batchfs plan`, beside the counters of a mount that reads it."""
 
 import json
 import os
@@ -98,7 +98,7 @@ def test_an_epoch_decodes_what_the_plan_says(mount_at, batchfs, good, tmp_path, 
             assert reads >= 0.5 * plan["likely_chunk_reads_per_epoch"]
     elif 4 * np.prod(case.chunks) >= 16 << 10:  # how far batches are made ahead depends on the time that they take
         assert reads <= (1.5 if order == "none" else 2) * said * case.epochs
-    # Of smaller chunks the page promises no bound.
+    # The page promises no bound for smaller chunks.
 
 
 def in_order(seed):

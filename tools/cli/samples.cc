@@ -32,14 +32,14 @@ std::string key_of(const View& view, const OpenedStore& opened, const SourceVers
   return sample_key(store, opened.snapshot_id(), view, versions.digests());
 }
 
-/// Null when they are not in the cache.
+/// Null if they are not in the cache.
 std::shared_ptr<const View> cached(const View& view, const SampleCache& cache,
                                    const std::string& key) {
   const auto index = cache.find(key, view.scan().windows);
   return index != nullptr ? view.with_samples(index) : nullptr;
 }
 
-/// Of one view.
+/// One view with its samples, from a scan.
 std::shared_ptr<const View> scanned(const std::shared_ptr<const View>& view,
                                     const OpenedStore& opened, const StoreOptions& options,
                                     bool is_component, Engine& engine, Log& log) {

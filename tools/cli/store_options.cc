@@ -188,8 +188,8 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
       ->group(remote);
 }
 
-/// Of --memory, for the versions of objects that were read: 3/64, of all stores together; and a
-/// floor, which holds 49152 objects.
+/// Share of --memory for the versions of objects that were read: 3/64 for all stores together, with
+/// a floor that holds 49152 objects.
 std::uint64_t version_memory(std::uint64_t memory, std::size_t stores) {
   constexpr std::uint64_t kFloor = 3 << 19;
   return std::max(memory / 64 * 3 / stores, kFloor);
@@ -202,16 +202,16 @@ std::uint64_t version_space(const StoreOptions& options, const std::string& name
                                [&](const StoreOptions::Named& each) { return each.name < name; }));
 }
 
-/// Of --memory, for freed buffers that this process keeps to use again: 64 MiB where that is an
-/// eighth, since chunks of 17 MB are decoded again and again (W1); more where that is a sixteenth,
-/// since 64 chunks may be on their way from a store.
+/// Share of --memory for freed buffers that this process keeps to reuse: an eighth, at most 64 MiB,
+/// since chunks of 17 MB are decoded again and again (W1); or a sixteenth, if that is more, since 64
+/// chunks may be in flight from a store.
 std::uint64_t pooled_of(std::uint64_t memory) {
   constexpr std::uint64_t kMany = 64 << 20, kMax = 512 << 20;
   return std::max<std::uint64_t>(
       {kMinPooled, std::min(memory / 8, kMany), std::min(memory / 16, kMax)});
 }
 
-/// Those of metadata documents are known already.
+/// Adds the problems that are not known yet from metadata documents.
 void add_problems(Hierarchy& hierarchy, references::ReferenceTable::Problems problems) {
   std::set<std::string> known;
   for (const auto& [key, why] : hierarchy.problems) known.insert(key);
@@ -231,7 +231,7 @@ std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
   const auto from_above = [&]() -> std::shared_ptr<const Hierarchy> {
     if (store->can_list()) return nullptr;
     StoreConfig elsewhere = config;
-    elsewhere.versions = nullptr;  // what lies there has the names of what lies here
+    elsewhere.versions = nullptr;  // keys there equal keys of this store
     auto above = hierarchy_from_above(url, config.memory, [&elsewhere](const std::string& place) {
       return open_store(place, elsewhere);
     });
@@ -244,7 +244,7 @@ std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
     return above != nullptr ? above : hierarchy;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_supported && error.code() != ErrorCode::not_found) throw;
-    // A repository is not supported as a Zarr store; where nothing is found, it is none.
+    // A repository is not supported as a Zarr store; without any object, it is not a repository.
     const bool may_be_repository = error.code() == ErrorCode::not_supported;
     if (!may_be_repository)
       if (auto above = from_above()) return above;
@@ -258,7 +258,7 @@ std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
   return read();
 }
 
-/// Of --array. What is not there is an error whatever the store.
+/// Finds the arrays of --array. A missing one is an error for any store.
 void find_arrays(OpenedStore& opened, const std::vector<std::string>& typed) {
   std::vector<std::string> paths;
   for (const std::string& name : typed) {
@@ -301,7 +301,8 @@ std::uint64_t memory_of(const StoreOptions& options) {
   return options.memory != 0 ? options.memory : default_memory_budget();
 }
 
-/// One of --store. What chooses a place inside of the first store, or its version, is not for it.
+/// Opens a store of --store. Options that choose a place inside of the first store, or its version,
+/// do not apply to it.
 OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& named) {
   StoreOptions other = options;
   other.store = named.url;
@@ -315,7 +316,7 @@ OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& n
   other.config.icechunk = {};
   other.config.icechunk.pinned = named.pinned;
   apply_store_settings(options, named.name, other);
-  // Objects of the same name in two stores have versions of their own.
+  // Objects of the same name in two stores have separate versions.
   other.config.version_space = version_space(options, named.name);
   try {
     return open_zarr(other);
@@ -353,7 +354,7 @@ OpenedStore open_zarr(const StoreOptions& options) {
     throw Error(error.code(), error.why(),
                 "the store '" + (error.where().empty() ? url : error.where()) + "'");
   }
-  ::malloc_trim(0);  // of what parsing took
+  ::malloc_trim(0);  // memory freed after parsing
   if (!options.level.empty()) opened.level = parse_level(options.level, "--level");
   opened.memory = memory;
   if (!options.group.empty() && !opened.hierarchy->complete)

@@ -1,4 +1,4 @@
-// batchfs plan: what a view gives and what it costs, before anything is read from it.
+// batchfs plan: a view's samples and its cost, before anything is read from it.
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ struct PlanOptions {
   bool json = false, windows = false;
 };
 
-/// What is shown of a cluster, if one was named.
+/// The figures of a cluster, if one was named.
 struct ClusterPlan {
   Cluster cluster;
   std::optional<NodeCost> cost;
@@ -45,10 +45,10 @@ std::string count_text(std::int64_t count) {
   return format_count(static_cast<std::uint64_t>(count));
 }
 
-/// To the number of digits that an estimate has.
+/// Rounds to the significant digits of an estimate.
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
-/// Scans that read less than this are made rather than described.
+/// Scans that read less than this are run, others are described.
 constexpr double kCheapScanBytes = 256 << 20;
 constexpr std::int64_t kCheapScanChunks = 4096;
 
@@ -60,7 +60,7 @@ Json absent_json(const ViewCost& cost) {
 
 constexpr std::int64_t kMaxRanks = 65536;
 
-/// Estimates below this are said to be one.
+/// Estimates below this are shown as one.
 constexpr double kNoticeable = 1.25;
 
 /// In bytes.
@@ -295,7 +295,7 @@ std::string plan_text(const View& view, const ViewCost& cost, const Memory& memo
   return out;
 }
 
-/// The view with its samples, or with every window as one; `scan` then says what it takes to tell.
+/// The view with its samples, or with every window as one; `scan` then describes the required scan.
 std::shared_ptr<const View> view_to_plan(const std::shared_ptr<const View>& view,
                                          const OpenedStore& opened, const StoreOptions& options,
                                          std::optional<ScanCost>& scan) {
@@ -319,7 +319,7 @@ std::shared_ptr<const View> view_to_plan(const std::shared_ptr<const View>& view
   return view->with_samples(nullptr);
 }
 
-/// What is shown of one view.
+/// The plan of one view.
 struct Planned {
   Planned(const std::shared_ptr<const View>& parsed, const OpenedStore& opened,
           const PlanOptions& options)
@@ -342,7 +342,7 @@ struct Planned {
   std::optional<ClusterPlan> cluster;
 };
 
-/// All parts of a split: in JSON the plan of each.
+/// Plans all parts of a split; in JSON, the plan of each.
 std::string plan_split(const OpenedViews& opened, const PlanOptions& options) {
   std::vector<std::shared_ptr<const View>> views;
   Json plans = Json::object();

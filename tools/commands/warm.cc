@@ -1,4 +1,4 @@
-// batchfs warm: fetches what a view reads into the local cache, before it is needed.
+// batchfs warm: fetches the chunks of a view into the local cache, before they are needed.
 
 #include <algorithm>
 #include <array>
@@ -91,7 +91,7 @@ class Fetching {
     const std::uint64_t bytes = wanted.array->chunk_bytes();
     {
       std::unique_lock lock(mutex_);
-      // One alone may be larger than the memory that was given.
+      // A single chunk may be larger than the given memory.
       ended_.wait(lock, [&] {
         return in_flight_ == 0 || (in_flight_ < kInFlight && reserved_ + bytes <= memory_);
       });
@@ -151,7 +151,7 @@ class Fetching {
 
 using Stores = std::vector<std::shared_ptr<Store>>;
 
-/// Of all stores together.
+/// The sum of a counter over all stores.
 std::uint64_t counter(const Stores& stores, const std::string& name) {
   std::uint64_t sum = 0;
   for (const auto& store : stores)
@@ -204,7 +204,7 @@ class LastWarning {
 /// Throws io when shared caches did not answer for chunks that exist: they may not have them now.
 void check_shared_caches(const Stores& stores, std::uint64_t missing, const std::string& warning) {
   const std::uint64_t fallbacks = counter(stores, "via_fallbacks");
-  // What no cache has may be missing: then the store was asked.
+  // For a missing chunk the store was asked, since no cache has it.
   if (fallbacks <= missing) return;
   throw Error(ErrorCode::io,
               fmt::format("{} were answered by the store instead of the shared caches{}; "
@@ -241,7 +241,7 @@ Warmed fetch_view(const OpenedView& opened, const StoreOptions& with, const Task
     }
     fetching.wait();
   }
-  // What missing chunks are checked against belongs into the cache too: the document of each array.
+  // The cache must also have the document of each array: missing chunks are checked against it.
   for (const auto& variable : view->variables()) variable->array->confirm_present();
   const Fetching::Result result = fetching.result();
   if (result.failed > 0) {
@@ -302,7 +302,7 @@ void write_warmed(const Warmed& warmed, const Json& origin, const WarmOptions& o
         format_count(warmed.evicted)));
 }
 
-/// The view of the command line, and what names it.
+/// The view of the command line, and its identity.
 struct OpenedWarm {
   explicit OpenedWarm(const WarmOptions& options) : with(options.store) {
     with.config.cache_waits = true;
@@ -314,7 +314,7 @@ struct OpenedWarm {
                 {"store", place_digest(*opened.opened.store)},
                 {"snapshot", opened.opened.snapshot_id()},
                 {"view", fingerprint(opened.view->resolved().dump())}};
-    // What one process leaves in the cache is compared with the store when it is used.
+    // The cache of one process is compared with the store when it is used.
     if (!options.run.is_task() && !options.run.merges()) return;
     source.emplace(source_arrays(*opened.view), SourceVersions::Options{with.threads, true});
     identity["source"] = source->digests();

@@ -14,7 +14,7 @@ namespace {
 /// Windows of all variables, and uses of chunks, that are planned to count.
 constexpr double kMaxCountedRows = 1 << 20, kMaxCountedUses = 1 << 21;
 
-/// Of `most` batches, as many as are planned in bounded time.
+/// The number of batches, at most `most`, that can be planned in bounded time.
 std::int64_t batches_to_plan(const View& view, std::int64_t most) {
   constexpr std::int64_t kMaxSamples = 1 << 14;
   return std::clamp<std::int64_t>(kMaxSamples / view.batch_size(), 1, most);
@@ -22,7 +22,7 @@ std::int64_t batches_to_plan(const View& view, std::int64_t most) {
 
 using ChunkSets = std::vector<std::unordered_set<std::int64_t>>;  // per variable
 
-/// Of distinct chunks.
+/// Stored and decoded bytes of distinct chunks.
 struct Bytes {
   double stored = 0, decoded = 0;
 
@@ -80,7 +80,7 @@ double nodes_of_lane(const Cluster& cluster, std::int64_t lanes) {
   return sum / static_cast<double>(step);
 }
 
-/// Of chunks in batches that follow each other in a lane, how many nodes need each.
+/// How many nodes need each chunk, in batches that follow each other in a lane.
 double copies_in_stretches(const View& view, const Cluster& cluster) {
   constexpr std::int64_t kStretches = 16, kLength = 64;
   const std::int64_t lanes = view.order() != nullptr ? view.order()->lanes : 1;

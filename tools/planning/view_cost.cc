@@ -21,7 +21,7 @@ constexpr int kMeasuredChunks = 3;  // per variable
 
 double need(double batch_bytes, double decoded_bytes) { return 2 * batch_bytes + decoded_bytes; }
 
-/// Of all tensors of a batch.
+/// Bytes of all tensors of a batch.
 double bytes_of(const View& view, const std::vector<Dims>& shapes) {
   double bytes = 0;
   for (std::size_t t = 0; t < shapes.size(); ++t) {

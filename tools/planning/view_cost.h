@@ -1,5 +1,5 @@
 #pragma once
-// What reading a view costs, estimated from the plans of a few of its batches.
+// The cost of reading a view, estimated from the plans of a few of its batches.
 
 #include <memory>
 #include <optional>
@@ -10,8 +10,7 @@
 
 namespace batchfs {
 
-/// Per batch, averages over the planned batches, supposing that no chunk is left over from another
-/// batch.
+/// Per batch, averages over the planned batches, assuming that no chunk is kept from another batch.
 struct ViewCost {
   std::vector<std::int64_t> planned;  // the batches that were planned, of epoch 0
   double batch_bytes = 0;             // of the tensors
@@ -22,10 +21,10 @@ struct ViewCost {
   /// Stored bytes of the chunks; nullopt when none could be read.
   std::optional<double> fetched_bytes;
   double decode_amplification() const { return used_bytes > 0 ? decoded_bytes / used_bytes : 1; }
-  /// Against the same elements in chunks of which every element is used.
+  /// Relative to the same elements in chunks of which every element is used.
   std::optional<double> fetch_amplification() const;
 
-  /// A variable without chunks where they were looked for: its values are fill values.
+  /// A variable whose inspected chunks are missing: its values are fill values.
   struct Absent {
     std::string variable;
     bool all = false;  // the store has no chunk of it at all
@@ -54,7 +53,7 @@ struct ViewCost {
     double used = 0;  // of `chunk`, on average
     std::int64_t chunk = 0;
   };
-  std::optional<Waste> waste;  // nothing when all is used
+  std::optional<Waste> waste;  // nullopt if all is used
 };
 
 /// The view with its samples in the order that each lane has; `view` itself if it has one lane.
@@ -67,12 +66,12 @@ ViewCost estimate_cost(const View& view);
 /// Are batches read in the order of the samples' positions?
 bool is_in_order(const View& view);
 
-/// What lets batches share chunks: see chunk_reuse.h.
+/// Memory that lets batches share chunks: see chunk_reuse.h.
 struct ReuseMemory {
   double kept = 0;  // bytes of decoded chunks that stay between batches; cost.view_bytes: all do
   std::int64_t joined = 1;  // batches that take their parts of a chunk when it is decoded
 };
-/// Of an engine with a memory budget of so many bytes.
+/// The reuse memory of an engine with a budget of `budget` bytes.
 ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget);
 
 /// Bytes that an epoch decodes by the engine's rules; nothing for an epoch that is too long to

@@ -21,7 +21,7 @@ struct Words {
   std::array<char, 512> text{};
 };
 
-/// Of the whole process, as its terminate handler is.
+/// State of the whole process, like its terminate handler.
 std::array<Words, 4> words;
 std::terminate_handler otherwise = nullptr;
 int exit_status = 1;

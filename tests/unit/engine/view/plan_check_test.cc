@@ -19,7 +19,7 @@ MemoryData stores() {
   return data;
 }
 
-/// What the check says of a plan after `change`; empty: it is right.
+/// The fault that the check finds in a plan after `change`; empty: none.
 std::string fault(const std::string& view, const std::function<void(BatchPlan&)>& change) {
   const auto v = parse_view(stores().dataset(), view);
   BatchPlan plan = v->plan(0, 0);

@@ -386,7 +386,7 @@ TEST(WindowView, AStoredDimensionCalledSampleIsRenamed) {
   EXPECT_EQ(whole->batch_coordinates(0, 0)[0].name, "x_start");  // positions: it has no coordinate
   EXPECT_EQ(whole->batch_coordinates(0, 0)[1].name, "stored_sample");
   EXPECT_EQ(whole->batch_coordinates(0, 0)[1].dims, std::vector<std::string>{"stored_sample"});
-  // Joined to channels it is no dimension of the tensor.
+  // Joined to channels, it is not a dimension of the tensor.
   const auto joined = parse_view(dataset, R"({"window": {"sample": 1},
       "tensors": {"y": {"variables": ["t"], "stack": "channel", "dims": ["channel", "x"]}}})");
   EXPECT_EQ(joined->tensors()[0].dims, (std::vector<std::string>{"sample", "channel", "x"}));

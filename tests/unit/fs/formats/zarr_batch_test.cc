@@ -94,7 +94,7 @@ TEST(ZarrBatch, HasAttributesAndTheNamesOfChannels) {
   EXPECT_EQ(attributes("a")["units"], "K");
   EXPECT_FALSE(attributes("b").contains("units"));  // K and m
   EXPECT_EQ(attributes("x")["units"], "degrees_east");
-  // As many channels, but others: each stack has its own dimension.
+  // The same number of channels, but others: each stack has its own dimension.
   EXPECT_EQ(attributes("b")["_ARRAY_DIMENSIONS"],
             Json::parse(R"(["sample", "b_channel", "time", "x"])"));
   EXPECT_EQ(attributes("c")["_ARRAY_DIMENSIONS"][1], "c_channel");
@@ -164,7 +164,7 @@ TEST(ZarrBatch, DimensionsThatTensorsDisagreeAboutAreTheirOwn) {
     "y": {"variables": ["t"], "offsets": {"time": [1]}}}})");
   EXPECT_EQ(found["x"], names(R"(["sample", "x_time", "level", "x"])"));
   EXPECT_EQ(found["y"], names(R"(["sample", "y_time", "level", "x"])"));
-  // As many steps, whichever.
+  // The same number of steps, with other offsets.
   found = dims(
       weather(),
       R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": [0]}},

@@ -74,7 +74,7 @@ TEST(ViewCost, AnEpochDecodesWhatTheMemoryDoesNotKeep) {
   // In order, each chunk is kept until the last batch that needs it.
   EXPECT_NEAR(decoded("none", 4 * kChunk), kAll, 0.2 * kAll);
   EXPECT_GT(decoded("none", 0), 1.2 * kAll);
-  // Of four samples from anywhere, half find their chunk in memory.
+  // With half of the chunks in memory, half of four random samples find their chunk.
   EXPECT_NEAR(decoded("global", kAll / 2), decoded("global", 0) / 2, 0.01 * kAll);
   EXPECT_GT(decoded("global", 0), 5 * kAll);
 }

@@ -123,7 +123,7 @@ TEST(NarrowRange, IsThePartOfAWiderAnswerThatWasAskedFor) {
   EXPECT_EQ(narrowed("bytes 64-127/128", {100, 200}), "36 bytes 100-127/128");
   EXPECT_EQ(narrowed("bytes 64-127/128", {0, 20, true}), "44 bytes 108-127/128");
   EXPECT_EQ(narrowed("bytes 0-9/10", {2, UINT64_MAX}), "2 bytes 2-9/10");
-  // As asked, too little, elsewhere, of an unknown size.
+  // The requested range itself, too few bytes, another range, an unknown size.
   EXPECT_EQ(narrowed("bytes 100-119/4096", {100, 20}), "no");
   EXPECT_EQ(narrowed("bytes 101-191/4096", {100, 20}), "no");
   EXPECT_EQ(narrowed("bytes 64-118/4096", {100, 20}), "no");
