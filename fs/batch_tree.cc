@@ -2,9 +2,8 @@
 
 #include <map>
 
-#include "engine/base/json_text.h"
+#include "engine/view/provenance/provenance_text.h"
 #include "fs/formats/formats.h"
-#include "fs/formats/zarr_batch.h"
 
 namespace batchfs {
 
@@ -37,7 +36,8 @@ BatchTree::BatchTree(std::shared_ptr<const View> view, Json snapshot)
     } else if (format == "zarr") {
       const std::uint32_t root = add({kTop, ".zarr", Content::directory});
       std::map<std::string, std::uint32_t> directories;
-      for (const auto& [path, text] : zarr_batch_files(*view_, 0, 0)) {
+      for (const ZarrBatchFile& file : zarr_batch_files(*view_, 0, 0)) {
+        const std::string& path = file.path;
         const std::size_t slash = path.find('/');
         std::uint32_t parent = root;
         if (slash != std::string::npos) {
@@ -46,7 +46,7 @@ BatchTree::BatchTree(std::shared_ptr<const View> view, Json snapshot)
           if (is_new) it->second = add({root, name, Content::directory});
           parent = it->second;
         }
-        add({parent, path.substr(slash == std::string::npos ? 0 : slash + 1), Content::text});
+        add({parent, path.substr(slash == std::string::npos ? 0 : slash + 1), Content::zarr_file});
       }
       for (std::uint32_t t = 0; t < tensor_count; ++t)
         add({directories.at(tensors[t].name), zarr_single_chunk(tensors[t].shape.size()),
@@ -63,18 +63,19 @@ std::vector<std::uint32_t> BatchTree::children(std::uint32_t slot) const {
   return result;
 }
 
-std::string BatchTree::text(std::uint32_t slot, std::int64_t epoch, std::int64_t batch) const {
-  if (slots_[slot].content == BatchSlot::Content::provenance) {
-    Json provenance = view_->provenance(epoch, batch);
-    if (!snapshot_.is_null()) provenance["snapshot"] = snapshot_;
-    return json_text(provenance) + "\n";
-  }
+std::unique_ptr<TextSource> BatchTree::provenance(std::int64_t epoch, std::int64_t batch,
+                                                  ChunkSet::Reserve reserve) const {
+  return std::make_unique<ProvenanceText>(view_, epoch, batch, snapshot_, std::move(reserve));
+}
+
+ZarrBatchFile BatchTree::zarr_file(std::uint32_t slot, std::int64_t epoch,
+                                   std::int64_t batch) const {
   // The path below batch-….zarr/.
   std::string path = slots_[slot].name;
   const std::uint32_t parent = slots_[slot].parent;
   if (slots_[parent].parent != BatchSlot::kEpochDirectory) path = slots_[parent].name + "/" + path;
-  for (auto& [name, text] : zarr_batch_files(*view_, epoch, batch))
-    if (name == path) return std::move(text);
+  for (ZarrBatchFile& file : zarr_batch_files(*view_, epoch, batch))
+    if (file.path == path) return std::move(file);
   throw Error(ErrorCode::not_found, "no such file in the batch", path);
 }
 

@@ -6,12 +6,16 @@
 // the view; inode numbers are made of it.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/base/text_source.h"
 #include "engine/pipeline/batch_format.h"
+#include "engine/view/chunks/chunk_set.h"
 #include "engine/view/view.h"
+#include "fs/formats/zarr_batch.h"
 
 namespace batchfs {
 
@@ -20,7 +24,7 @@ struct BatchSlot {
     directory,
     provenance,   // batch-….json
     tensor_file,  // a file of `format`, assembled
-    text,         // zarr metadata and coordinates, made when asked for
+    zarr_file,    // metadata and coordinates, made when asked for
   };
   static constexpr std::uint32_t kEpochDirectory = UINT32_MAX;
 
@@ -45,8 +49,11 @@ class BatchTree {
   /// Slots directly below a directory slot.
   std::vector<std::uint32_t> children(std::uint32_t slot) const;
 
-  /// The contents of a text slot.
-  std::string text(std::uint32_t slot, std::int64_t epoch, std::int64_t batch) const;
+  /// The contents of the provenance slot. `reserve` is as for ProvenanceText.
+  std::unique_ptr<TextSource> provenance(std::int64_t epoch, std::int64_t batch,
+                                         ChunkSet::Reserve reserve) const;
+  /// A file of the zarr format.
+  ZarrBatchFile zarr_file(std::uint32_t slot, std::int64_t epoch, std::int64_t batch) const;
 
  private:
   std::uint32_t add(BatchSlot slot);

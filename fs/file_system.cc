@@ -23,6 +23,14 @@ Box chunk_box(const Array& array, std::int64_t chunk) {
   return array.grid().box(array.grid().chunk(chunk));
 }
 
+/// Texts of more bytes are not made for their length alone.
+constexpr std::uint64_t kMaxSizedText = 1 << 20;
+
+/// What a text has reserved: of the memory for texts, and of the engine's.
+struct TextMemory {
+  Budget::Reservation of_texts, of_all;
+};
+
 std::uint64_t bytes_of(const Dims& shape, const DataType& type) {
   return static_cast<std::uint64_t>(element_count(shape)) * type.itemsize;
 }
@@ -64,7 +72,8 @@ FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
         }
         return Tree(group_paths(*hierarchy_), std::move(tree_arrays), std::move(views),
                     !options_.handoff_socket.empty(), options_.snapshot);
-      }()) {
+      }()),
+      text_budget_(engine.budget().limit() / 2) {
   for (const ArrayEntry& entry : arrays_)
     if (!entry.unsupported.empty())
       log_.warning(
@@ -86,7 +95,8 @@ std::optional<FileSystem::Found> FileSystem::attributes(FileNumber number) const
   const std::optional<Node> node = tree_.node(number);
   if (!node) return std::nullopt;
   Found found{{.directory = tree_.is_directory(*node), .link = Tree::is_link(*node)}, number};
-  if (!found.directory) found.size = size_of(*node);
+  found.control = node->kind == Node::Kind::control && !found.link;
+  if (!found.directory) found.size = size_of(*node, number);
   if (node->kind == Node::Kind::array_values) found.block_size = Attributes::kLargeBlock;
   return found;
 }
@@ -119,7 +129,7 @@ BatchRequest FileSystem::request_of(const Node& node) const {
           std::max<std::int64_t>(node.world, 1)};
 }
 
-std::uint64_t FileSystem::size_of(const Node& node) const {
+std::uint64_t FileSystem::size_of(const Node& node, FileNumber number) const {
   switch (node.kind) {
     case Node::Kind::array_values: {
       const ArrayEntry& entry = arrays_[node.index];
@@ -139,14 +149,55 @@ std::uint64_t FileSystem::size_of(const Node& node) const {
       return Tree::is_link(node) ? options_.handoff_socket.size() : 0;
     case Node::Kind::batch: {
       const BatchSlot& slot = tree_.batch_tree(node.index).slots()[node.slot];
-      if (slot.content != BatchSlot::Content::tensor_file) break;
+      if (slot.content == BatchSlot::Content::provenance) return provenance_size(node);
+      if (slot.content == BatchSlot::Content::zarr_file) return zarr_file(node).size();
       const BatchRequest request = request_of(node);
       return request.format->layout(*request.view, request.global_batch()).files[slot.file].size;
     }
     default:
-      break;
+      return fixed_size(node, number);
   }
-  return text_of(node).size();
+}
+
+/// Of a text that is the same as long as this lives.
+std::uint64_t FileSystem::fixed_size(const Node& node, FileNumber number) const {
+  const std::lock_guard lock(texts_mutex_);
+  // Those of arrays are short, and many.
+  if (node.kind == Node::Kind::array_summary || node.kind == Node::Kind::array_metadata)
+    return text_of(node).size();
+  const auto [known, is_new] = sizes_.try_emplace(static_cast<std::uint64_t>(number), 0);
+  if (is_new) known->second = text_of(node).size();
+  return known->second;
+}
+
+std::unique_ptr<TextSource> FileSystem::provenance(const Node& node) const {
+  const auto reserve = [this](std::uint64_t bytes) {
+    TextMemory memory;
+    memory.of_texts = text_budget_.try_reserve(bytes);
+    if (!memory.of_texts) {
+      cursors_->clear();
+      memory.of_texts = reserve_for_list(text_budget_, bytes);
+    }
+    memory.of_all = engine_.hold(bytes);
+    return std::make_shared<const TextMemory>(std::move(memory));
+  };
+  return tree_.batch_tree(node.index)
+      .provenance(node.epoch, request_of(node).global_batch(), reserve);
+}
+
+ZarrBatchFile FileSystem::zarr_file(const Node& node) const {
+  return tree_.batch_tree(node.index)
+      .zarr_file(node.slot, node.epoch, request_of(node).global_batch());
+}
+
+/// 0 of a text that is too long to be made for its length alone.
+std::uint64_t FileSystem::provenance_size(const Node& node) const {
+  constexpr std::int64_t kMinRow = 16;  // bytes
+  const BatchRequest request = request_of(node);
+  if (request.view->row_count(request.global_batch()) >
+      static_cast<std::int64_t>(kMaxSizedText) / kMinRow)
+    return 0;
+  return length_up_to(*provenance(node), kMaxSizedText).value_or(0);
 }
 
 MountState FileSystem::state() const {
@@ -183,35 +234,55 @@ std::string FileSystem::text_of(const Node& node) const {
       return json_text(tree_.views()[node.index]->resolved()) + "\n";
     case Node::Kind::view_schema:
       return json_text(tree_.views()[node.index]->schema()) + "\n";
-    case Node::Kind::coordinate: {
-      const NdArray& values =
-          tree_.views()[node.index]->coordinates()[static_cast<std::size_t>(node.item)].values;
-      return npy_header(values.type, values.shape) +
-             std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size());
-    }
-    case Node::Kind::batch:
-      return tree_.batch_tree(node.index)
-          .text(node.slot, node.epoch, request_of(node).global_batch());
-    case Node::Kind::control:
-      switch (static_cast<ControlFile>(node.index)) {
-        case ControlFile::status:
-          return status_json(state());
-        case ControlFile::metrics:
-          return metrics_text(state());
-        case ControlFile::trace:
-          return recent_trace(engine_.trace(), options_.store_url);
-        case ControlFile::config:
-          return json_text(options_.config) + "\n";
-        case ControlFile::log:
-          return log_.text();
-        case ControlFile::handoff:
-          break;
-      }
-      break;
     default:
+      throw Error(ErrorCode::internal, "not a text file");
+  }
+}
+
+std::string FileSystem::control_text(ControlFile file) const {
+  switch (file) {
+    case ControlFile::status:
+      return status_json(state());
+    case ControlFile::metrics:
+      return metrics_text(state());
+    case ControlFile::trace:
+      return recent_trace(engine_.trace(), options_.store_url);
+    case ControlFile::config:
+      return json_text(options_.config) + "\n";
+    case ControlFile::log:
+      return log_.text();
+    case ControlFile::handoff:
       break;
   }
   throw Error(ErrorCode::internal, "not a text file");
+}
+
+std::shared_ptr<OpenFile> FileSystem::open_text(const Node& node) const {
+  using enum OpenFile::Caching;
+  if (node.kind == Node::Kind::control)
+    return std::make_shared<TextFile>(control_text(static_cast<ControlFile>(node.index)), direct);
+  if (node.kind == Node::Kind::coordinate) {
+    const auto& view = tree_.views()[node.index];
+    const NdArray& values = view->coordinates()[static_cast<std::size_t>(node.item)].values;
+    return std::make_shared<HeldFile>(npy_header(values.type, values.shape),
+                                      std::span(values.data.data(), values.data.size()), view);
+  }
+  if (node.kind == Node::Kind::batch) return open_batch_text(node);
+  const std::lock_guard lock(texts_mutex_);
+  return std::make_shared<TextFile>(text_of(node), kernel);
+}
+
+std::shared_ptr<OpenFile> FileSystem::open_batch_text(const Node& node) const {
+  using enum OpenFile::Caching;
+  const BatchSlot& slot = tree_.batch_tree(node.index).slots()[node.slot];
+  if (slot.content == BatchSlot::Content::provenance)
+    return std::make_shared<StreamedFile>(
+        cursors_, [this, node] { return provenance(node); },
+        provenance_size(node) == 0 ? direct : kernel);
+  ZarrBatchFile file = zarr_file(node);
+  if (file.values)
+    return std::make_shared<CoordinateFile>(std::move(*file.values), tree_.views()[node.index]);
+  return std::make_shared<TextFile>(std::move(file.text), kernel);
 }
 
 WaiterId FileSystem::open(FileNumber number, Files::OpenDone done) {
@@ -232,9 +303,7 @@ WaiterId FileSystem::open(FileNumber number, Files::OpenDone done) {
                    BatchSlot::Content::tensor_file) {
       return open_batch(*node, done);
     } else {
-      const auto caching =
-          node->kind == Node::Kind::control ? OpenFile::Caching::direct : OpenFile::Caching::kernel;
-      file = std::make_shared<TextFile>(text_of(*node), caching);
+      file = open_text(*node);
     }
   } catch (...) {
     error = std::current_exception();

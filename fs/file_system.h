@@ -7,8 +7,10 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/dataset/dataset.h"
@@ -17,6 +19,7 @@
 #include "fs/control/mount_state.h"
 #include "fs/control/store_texts.h"
 #include "fs/state_files.h"
+#include "fs/streamed_file.h"
 #include "fs/tree.h"
 
 namespace batchfs {
@@ -61,8 +64,15 @@ class FileSystem final : public StateFiles {
   std::uint64_t total_bytes() const override { return total_bytes_; }
 
  private:
-  std::uint64_t size_of(const Node& node) const;
+  std::uint64_t size_of(const Node& node, FileNumber number) const;
+  std::uint64_t provenance_size(const Node& node) const;
+  std::uint64_t fixed_size(const Node& node, FileNumber number) const;
   std::string text_of(const Node& node) const;
+  std::string control_text(ControlFile file) const;
+  std::unique_ptr<TextSource> provenance(const Node& node) const;
+  ZarrBatchFile zarr_file(const Node& node) const;
+  std::shared_ptr<OpenFile> open_text(const Node& node) const;
+  std::shared_ptr<OpenFile> open_batch_text(const Node& node) const;
   BatchRequest request_of(const Node& node) const;
   WaiterId open_batch(const Node& node, Files::OpenDone done);
   WaiterId open_chunk(const Node& node, Files::OpenDone done);
@@ -79,6 +89,11 @@ class FileSystem final : public StateFiles {
   std::uint64_t total_bytes_ = 0;  // before tree_, whose making adds to it
   Tree tree_;
   std::atomic<bool> passthrough_{false};
+  /// Guards sizes_, and has one text at a time be made. A leaf, but for what makes texts.
+  mutable std::mutex texts_mutex_;
+  mutable std::unordered_map<std::uint64_t, std::uint64_t> sizes_;  // of fixed texts, by number
+  const std::shared_ptr<TextCursors> cursors_ = std::make_shared<TextCursors>();
+  mutable Budget text_budget_;  // of what cursors take beside their pieces
 };
 
 }  // namespace batchfs

@@ -20,17 +20,17 @@ namespace batchfs {
 
 struct Attributes {
   bool directory = false;
-  bool link = false;  // symbolic
-  std::uint64_t size =
-      0;  // exact, but 0 for control files, whose length is known when they are opened
+  bool link = false;     // symbolic
+  bool control = false;  // its contents change
+  /// Exact, or 0 where the length is known when all is read: of control files and long texts. Those
+  /// are read without the kernel's cache.
+  std::uint64_t size = 0;
   /// Preferred size of reads, in bytes. Python buffers files with it: np.load(mmap_mode="r") reads
   /// that much twice to parse a header of 128 bytes, which must not cost more than the mapping of a
   /// batch. cp and cat read 128 KiB at least. The values of an array are assembled by each request:
   /// few large requests.
   std::uint32_t block_size = kSmallBlock;
   static constexpr std::uint32_t kSmallBlock = 4 << 10, kLargeBlock = 1 << 20;
-
-  bool is_control() const { return !directory && size == 0; }
 };
 
 struct Inode : Attributes {

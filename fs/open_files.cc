@@ -27,6 +27,29 @@ void TextFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   done({&bytes, 1}, nullptr);
 }
 
+void HeldFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
+  const Bytes header = cut(std::as_bytes(std::span(header_)), offset, size);
+  const std::uint64_t begin = std::max<std::uint64_t>(offset, header_.size()) - header_.size();
+  const Bytes runs[] = {header, cut(bytes_, begin, size - header.size())};
+  done(runs, nullptr);
+}
+
+void CoordinateFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
+  if (offset >= values_.bytes()) return done({}, nullptr);
+  size = std::min(size, values_.bytes() - offset);
+  const std::uint64_t itemsize = values_.type.itemsize;
+  const std::uint64_t first = offset / itemsize, last = (offset + size + itemsize - 1) / itemsize;
+  Buffer buffer((last - first) * itemsize);
+  try {
+    values_.read({static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first)},
+                 buffer.data());
+  } catch (...) {
+    return done({}, std::current_exception());
+  }
+  const Bytes bytes{buffer.data() + (offset - first * itemsize), size};
+  done({&bytes, 1}, nullptr);
+}
+
 void SealedFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   const Bytes bytes = cut(file_->span(), offset, size);
   done({&bytes, 1}, nullptr);

@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
+#include "engine/view/batch_coordinate.h"
 #include "fs/file_system.h"
 
 namespace batchfs {
@@ -19,6 +21,34 @@ class TextFile final : public OpenFile {
  private:
   const std::string text_;
   const Caching caching_;
+};
+
+/// Bytes in memory that lives as long as `owner`, behind a header.
+class HeldFile final : public OpenFile {
+ public:
+  HeldFile(std::string header, std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
+      : header_(std::move(header)), bytes_(bytes), owner_(std::move(owner)) {}
+  Caching caching() const override { return Caching::kernel; }
+  void read(std::uint64_t offset, std::uint64_t size, ReadDone done) override;
+
+ private:
+  const std::string header_;
+  const std::span<const std::byte> bytes_;
+  const std::shared_ptr<const void> owner_;
+};
+
+/// The values of a coordinate of a batch, made as they are read.
+class CoordinateFile final : public OpenFile {
+ public:
+  /// `owner` holds what the coordinate refers to.
+  CoordinateFile(BatchCoordinate values, std::shared_ptr<const void> owner)
+      : values_(std::move(values)), owner_(std::move(owner)) {}
+  Caching caching() const override { return Caching::kernel; }
+  void read(std::uint64_t offset, std::uint64_t size, ReadDone done) override;
+
+ private:
+  const BatchCoordinate values_;
+  const std::shared_ptr<const void> owner_;
 };
 
 /// A complete batch file or chunk.

@@ -45,7 +45,7 @@ void Reads::reopen(std::uint64_t handle, Ino ino, std::uint64_t offset) {
   try {
     open_files_.check(ino);
     const auto found = files_.attributes(ino);
-    if (!found || (offset != 0 && found->is_control()))
+    if (!found || (offset != 0 && found->control))
       throw Error(ErrorCode::stale, "a text of the daemon before this one");
     files_.open(ino, [this, handle, ino](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
       reopened(handle, ino, std::move(file), error);

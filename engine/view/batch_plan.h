@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/dims.h"
+#include "engine/base/short_dims.h"
 #include "engine/view/coarsen/coarsen_spec.h"
 #include "engine/zarr/data_type.h"
 
@@ -34,9 +35,9 @@ struct TensorSpec {
 struct Part {
   std::uint32_t tensor = 0;  // from the number of tensors on: operands of View::combinations()
   std::int32_t repeat = -1;  // more places of the box, in BatchPlan::repeats; -1: none
-  Box source;                // chunk coordinates
+  ShortBox source;           // chunk coordinates
   std::int64_t offset = 0;   // bytes from the tensor's start
-  Dims strides;              // bytes in the tensor, one per array dimension
+  ShortDims strides;         // bytes in the tensor, one per array dimension
 };
 
 /// Elements that lie outside the selection: they are the tensor's `pad`, among operands NaN.
@@ -88,6 +89,11 @@ struct BatchPlan {
   std::vector<MadePart> made;
   std::vector<CombinedPart> combined;      // of a sample in the order of computation
   std::vector<Padding> combined_paddings;  // of `combined`, in tensors, over their results
+};
+
+/// Memory that a plan may take, in bytes.
+struct PlanLimit {
+  std::uint64_t bytes = UINT64_MAX;
 };
 
 }  // namespace batchfs

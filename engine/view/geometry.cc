@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "engine/view/axis_positions.h"
 
 namespace batchfs {
 
@@ -14,8 +17,7 @@ int window_number(const std::vector<WindowDim>& windows, const std::string& dim)
 void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64_t chunk_length,
                            std::vector<Run>& runs) {
   runs.clear();
-  const std::int64_t length = axis.selected.size();
-  auto add = [&](std::int64_t index, std::int64_t count, std::int64_t offset) {
+  visit_positions(axis, row, [&](std::int64_t index, std::int64_t count, std::int64_t offset) {
     while (count > 0) {
       const std::int64_t chunk = index / chunk_length, start = index % chunk_length;
       const std::int64_t here = std::min(count, chunk_length - start);
@@ -29,32 +31,7 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
       count -= here;
       offset += here * axis.stride;
     }
-  };
-  /// Positions [first, first + count) of the selection, none of them wrapped.
-  auto add_positions = [&](std::int64_t first, std::int64_t count, std::int64_t offset) {
-    if (axis.selected.is_range()) return add(axis.selected[first], count, offset);
-    const auto [held, end] = axis.selected.held();
-    count = std::min(count, end - first);
-    for (std::int64_t i = std::max<std::int64_t>(0, held - first); i < count; ++i)
-      if (const std::int64_t index = axis.selected[first + i]; index != Positions::kNone)
-        add(index, 1, offset + i * axis.stride);
-  };
-  if (axis.window < 0) return add_positions(0, length, 0);
-  std::int64_t window_offset = 0;
-  for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
-    std::int64_t first = axis.first(o, row.starts[static_cast<std::size_t>(axis.window)]);
-    if (axis.wrap) first = ((first % length) + length) % length;
-    std::int64_t offset = window_offset;
-    for (std::int64_t left = axis.wrap ? axis.size : std::min(axis.size, length - first);
-         left > 0;) {
-      const std::int64_t here = std::min(left, length - first);
-      add_positions(first, here, offset);
-      offset += here * axis.stride;
-      left -= here;
-      first = 0;  // wrapped
-    }
-    window_offset += axis.size * axis.stride;
-  }
+  });
 }
 
 namespace {
@@ -229,6 +206,8 @@ void PlanBuilder::add_parts(const VariablePlacement& placement, std::int64_t bas
   Dims at(rank);
   for (;;) {
     Part part;
+    Box source;
+    Dims strides;
     part.tensor = placement.tensor;
     part.repeat = repeat;
     part.offset = base;
@@ -236,11 +215,13 @@ void PlanBuilder::add_parts(const VariablePlacement& placement, std::int64_t bas
     for (std::size_t d = 0; d < rank; ++d) {
       const Run& run = runs_[d][static_cast<std::size_t>(at[d])];
       if (grid != nullptr) chunk = chunk * grid->counts()[d] + run.chunk;
-      part.source.start.push_back(run.start);
-      part.source.shape.push_back(run.length);
-      part.strides.push_back(placement.axes[d].stride);
+      source.start.push_back(run.start);
+      source.shape.push_back(run.length);
+      strides.push_back(placement.axes[d].stride);
       part.offset += run.offset;
     }
+    part.source = source;
+    part.strides = strides;
     if (placement.made)
       add_made(placement, part);
     else
@@ -269,6 +250,7 @@ void PlanBuilder::add_to_group(std::uint32_t variable, std::int64_t chunk, const
       break;
     }
   group->parts.push_back(part);
+  ++parts_;
 }
 
 void PlanBuilder::add_made(const VariablePlacement& placement, const Part& part) {
@@ -283,11 +265,14 @@ void PlanBuilder::finish(BatchPlan& plan) {
   plan.padded = std::move(padded_);
   plan.repeats = std::move(repeats_);
   plan.made = std::move(made_);
+  plan.chunks.reserve(groups_.size());
+  plan.parts.reserve(parts_);
   for (Group& group : groups_) {
     plan.chunks.push_back({group.variable, group.chunk,
                            static_cast<std::uint32_t>(plan.parts.size()),
                            static_cast<std::uint32_t>(group.parts.size())});
-    plan.parts.insert(plan.parts.end(), group.parts.begin(), group.parts.end());
+    // One after the other, so that the parts are not in memory twice.
+    for (Part& part : std::exchange(group.parts, {})) plan.parts.push_back(std::move(part));
   }
 }
 

@@ -129,6 +129,12 @@ class PlanBuilder {
 
   void add(const VariablePlacement& placement, const Row& row);
 
+  /// Memory of the lists so far.
+  std::uint64_t bytes() const {
+    return parts_ * sizeof(Part) + groups_.size() * sizeof(Group) +
+           paddings_.size() * sizeof(Padding) + made_.size() * sizeof(MadePart);
+  }
+
   /// The plan's chunks and parts.
   void finish(BatchPlan& plan);
 
@@ -157,6 +163,7 @@ class PlanBuilder {
 
   const std::vector<const Variable*>& variables_;
   std::vector<Group> groups_;
+  std::size_t parts_ = 0;  // of all groups
   /// By a hash of (variable, chunk).
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_chunk_;
   std::vector<std::vector<Run>> runs_;  // per dimension, reused

@@ -432,38 +432,4 @@ Json View::resolved() const {
   return view;
 }
 
-Json View::provenance(std::int64_t epoch, std::int64_t batch) const {
-  const BatchPlan batch_plan = plan(epoch, batch);
-  Json windows = Json::array();
-  Json coordinates = Json::object();
-  for (const Row& row : rows(epoch, batch)) {
-    windows.push_back(window_json(row.starts));
-    for (std::size_t w = 0; w < window_dims_.size(); ++w)
-      if (const Coordinate* index = index_coordinate(window_dims_[w].name))
-        coordinates[window_dims_[w].name].push_back(label_json(index->values, row.starts[w]));
-  }
-  // Where the samples' windows begin in the selection: coordinates are looked up there.
-  const std::vector<std::int64_t> numbers = batch_windows(epoch, batch);
-  const std::size_t samples = batch_plan.samples.size(), dims = window_dims_.size();
-  Json starts = Json::array();
-  for (std::size_t i = 0; i < samples; ++i) {
-    const auto* first = numbers.data() + samples + i * dims;
-    starts.push_back(std::vector<std::int64_t>(first, first + dims));
-  }
-  Json chunks = Json::array();
-  for (const ChunkUse& use : batch_plan.chunks) {
-    const Array& array = *variables_[use.variable]->array;
-    chunks.push_back(source_prefix(*variables_[use.variable]) +
-                     array.chunk_name(array.grid().chunk(use.chunk)));
-  }
-  return {{"view", spec_.name},
-          {"epoch", epoch},
-          {"batch", batch},
-          {"samples", batch_plan.samples},
-          {"windows", std::move(windows)},
-          {"starts", std::move(starts)},
-          {"coordinates", std::move(coordinates)},
-          {"chunks", std::move(chunks)}};
-}
-
 }  // namespace batchfs

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +15,15 @@
 #include "engine/dataset/converter.h"
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/selection.h"
+#include "engine/view/batch_coordinate.h"
 #include "engine/view/batch_plan.h"
+#include "engine/view/chunks/chunk_walk.h"
 #include "engine/view/geometry.h"
 #include "engine/view/made/assembled_channel.h"
 #include "engine/view/made/channel_padding.h"
 #include "engine/view/made/made_channels.h"
+#include "engine/view/provenance/provenance_list.h"
+#include "engine/view/row_range.h"
 #include "engine/view/samples/joined_axes.h"
 #include "engine/view/spec.h"
 #include "engine/view/tensor_layout.h"
@@ -99,9 +104,15 @@ class View {
   virtual std::shared_ptr<const View> with_order(const Order& order) const;
   /// Samples that the order mixes with each other: all, those of a run of groups, or one.
   virtual std::int64_t mixed_samples() const { return 1; }
-  /// Where the windows of a batch's samples begin: positions of the selection, per window
+  /// Rows of a batch: the windows that it consists of. A batch may have millions: lists of all of
+  /// them are for callers whose own work is as large.
+  virtual std::int64_t row_count(std::int64_t batch) const = 0;
+  /// Where the windows of some of a batch's rows begin: positions of the selection, per window
   /// dimension.
-  std::vector<Dims> window_starts(std::int64_t epoch, std::int64_t batch) const;
+  std::vector<Dims> window_starts(std::int64_t epoch, std::int64_t batch, RowRange range) const;
+  std::vector<Dims> window_starts(std::int64_t epoch, std::int64_t batch) const {
+    return window_starts(epoch, batch, {0, row_count(batch)});
+  }
 
   /// The view's selection along a dimension of the dataset.
   const Positions& selected(const std::string& dim) const { return selected_.at(dim); }
@@ -132,18 +143,28 @@ class View {
   virtual std::vector<Dims> shapes(std::int64_t batch) const = 0;
 
   /// The plan of a global batch. A pure function of the view and its arguments. Batches past
-  /// batches() exist for padded ranks only (remainder "pad").
-  virtual BatchPlan plan(std::int64_t epoch, std::int64_t batch) const;
+  /// batches() exist for padded ranks only (remainder "pad"). Throws no_memory for a plan that
+  /// takes more than the limit.
+  virtual BatchPlan plan(std::int64_t epoch, std::int64_t batch, PlanLimit limit) const;
+  BatchPlan plan(std::int64_t epoch, std::int64_t batch) const {
+    return plan(epoch, batch, PlanLimit{});
+  }
 
   /// The plan of these samples alone, in these rows of a batch, each sample in one; without shapes.
   BatchPlan plan_samples(const std::vector<std::int64_t>& samples,
-                         const std::vector<std::int64_t>& places) const;
+                         const std::vector<std::int64_t>& places, PlanLimit limit) const;
   /// The sample at a position of an epoch, 0 <= position < epoch_samples(). Precondition: a view of
   /// windows, and !needs_scan().
   virtual std::int64_t sample_at(std::int64_t position, std::int64_t epoch) const;
 
-  /// Sample numbers of a batch in row order; cheap.
-  virtual std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const = 0;
+  /// Samples of a batch: one for each row, unless a sample is made of all rows (xbatcher).
+  virtual std::int64_t sample_count(std::int64_t batch) const { return row_count(batch); }
+  /// The numbers of some of a batch's samples in row order; cheap.
+  virtual std::vector<std::int64_t> samples_in(std::int64_t epoch, std::int64_t batch,
+                                               RowRange range) const = 0;
+  std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const {
+    return samples_in(epoch, batch, {0, sample_count(batch)});
+  }
   /// The sample numbers, followed by where each sample's window begins, sample by sample: a
   /// position of the selection per window dimension. Equally cheap.
   std::vector<std::int64_t> batch_windows(std::int64_t epoch, std::int64_t batch) const;
@@ -153,10 +174,17 @@ class View {
   /// units are called "original_units".
   Json attributes_of(std::uint32_t tensor) const;
 
-  /// schema.json, view.json (every default filled in), batch-….json.
+  /// schema.json, view.json (every default filled in).
   virtual Json schema() const;
   virtual Json resolved() const;
-  virtual Json provenance(std::int64_t epoch, std::int64_t batch) const;
+
+  /// What batch-….json lists, see ProvenanceText, and the chunks that it names last. They refer to
+  /// this view.
+  virtual std::vector<ProvenanceList> provenance_lists(std::int64_t epoch,
+                                                       std::int64_t batch) const;
+  virtual std::vector<ChunkWalk> chunk_walks(std::int64_t epoch, std::int64_t batch) const;
+  /// A chunk as batch-….json names it.
+  virtual std::string chunk_label(std::uint32_t variable, std::int64_t chunk) const;
 
   /// Coordinates after selection, for coords/ and schema.json: name, dims, values.
   struct Coordinate {
@@ -168,27 +196,36 @@ class View {
   };
   const std::vector<Coordinate>& coordinates() const { return coordinates_; }
   /// Coordinates of the tensors of one batch, for the zarr format: along "sample" and the tensor
-  /// dims.
-  virtual std::vector<Coordinate> batch_coordinates(std::int64_t epoch,
-                                                    std::int64_t batch) const = 0;
+  /// dims. They refer to this view.
+  virtual std::vector<BatchCoordinate> batch_coordinates(std::int64_t epoch,
+                                                         std::int64_t batch) const = 0;
 
  protected:
   View(std::shared_ptr<const Dataset> dataset, ViewSpec spec);
 
-  /// The windows of a batch, in row order.
-  virtual std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const = 0;
+  /// Some of a batch's rows.
+  virtual std::vector<Row> rows(std::int64_t epoch, std::int64_t batch, RowRange range) const = 0;
+  /// The placements that the plan of a batch has.
+  virtual PlanPlacements placements_of(std::int64_t batch) const;
   /// Writes where the window of a sample begins, a position per window dimension.
   virtual void starts_of(std::int64_t sample, std::int64_t* starts) const = 0;
 
   /// The windows of these samples, in these rows of a batch.
-  std::vector<Row> rows_at(const std::vector<std::int64_t>& samples,
-                           const std::vector<std::int64_t>& places) const;
-  /// All of a plan but its shapes.
-  BatchPlan plan_rows(std::vector<std::int64_t> samples, const std::vector<Row>& rows) const;
-  /// Adds the values that are given with the plan's samples, each to its row.
-  void add_given(BatchPlan& plan, const std::vector<Row>& rows) const;
-  /// Array indices of a window, first and after the last, along each window dimension.
-  Json window_json(const Dims& starts) const;
+  std::vector<Row> rows_at(std::span<const std::int64_t> samples,
+                           std::span<const std::int64_t> places) const;
+  /// Adds what a plan takes for some of its rows; `samples` are theirs.
+  void add_rows(BatchPlan& plan, PlanBuilder& builder, const std::vector<Row>& rows,
+                std::span<const std::int64_t> samples) const;
+  /// Throws no_memory for lists of a plan that take more than the limit.
+  static void check_limit(const BatchPlan& plan, const PlanBuilder& builder, PlanLimit limit);
+  /// Adds the values that are given with these samples, each to its row.
+  void add_given(BatchPlan& plan, const std::vector<Row>& rows,
+                 std::span<const std::int64_t> samples) const;
+  /// Array indices of a window, first and behind the last, along each window dimension.
+  void write_window(const Dims& starts, JsonWriter& out) const;
+  ProvenanceList samples_list(std::int64_t epoch, std::int64_t batch) const;
+  ProvenanceList windows_list(std::int64_t epoch, std::int64_t batch) const;
+  ProvenanceList starts_list(std::int64_t epoch, std::int64_t batch) const;
   /// Throws when files of the view's formats cannot have this name in them.
   void check_tensor_name(const std::string& name, const std::string& path) const;
   /// Throws not_found with `path` and the nearest name.

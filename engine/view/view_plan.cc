@@ -2,13 +2,17 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
 #include "engine/view/view.h"
 
 namespace batchfs {
 
-std::vector<Dims> View::window_starts(std::int64_t epoch, std::int64_t batch) const {
+std::vector<Dims> View::window_starts(std::int64_t epoch, std::int64_t batch,
+                                      RowRange range) const {
   std::vector<Dims> starts;
-  for (Row& row : rows(epoch, batch)) starts.push_back(std::move(row.starts));
+  for (Row& row : rows(epoch, batch, range)) starts.push_back(std::move(row.starts));
   return starts;
 }
 
@@ -21,9 +25,10 @@ std::vector<std::int64_t> View::batch_windows(std::int64_t epoch, std::int64_t b
   return result;
 }
 
-std::vector<Row> View::rows_at(const std::vector<std::int64_t>& samples,
-                               const std::vector<std::int64_t>& places) const {
+std::vector<Row> View::rows_at(std::span<const std::int64_t> samples,
+                               std::span<const std::int64_t> places) const {
   std::vector<Row> rows;
+  rows.reserve(samples.size());
   for (std::size_t i = 0; i < samples.size(); ++i) {
     Row row;
     row.starts.resize(window_dims_.size());
@@ -34,49 +39,68 @@ std::vector<Row> View::rows_at(const std::vector<std::int64_t>& samples,
   return rows;
 }
 
-BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
-  BatchPlan plan = plan_rows(batch_samples(epoch, batch), rows(epoch, batch));
+PlanPlacements View::placements_of(std::int64_t) const {
+  PlanPlacements result;
+  for (const auto* placements : {&placements_, &more_placements_})
+    for (const VariablePlacement& placement : *placements) result.all.push_back(&placement);
+  return result;
+}
+
+BatchPlan View::plan(std::int64_t epoch, std::int64_t batch, PlanLimit limit) const {
+  BatchPlan plan;
+  plan.samples = batch_samples(epoch, batch);
   plan.shapes = shapes(batch);
+  PlanBuilder builder(variables_);
+  for_each_range(row_count(batch), [&](RowRange range) {
+    add_rows(plan, builder, rows(epoch, batch, range), in_range(plan.samples, range));
+    check_limit(plan, builder, limit);
+  });
+  builder.finish(plan);
   return plan;
 }
 
 BatchPlan View::plan_samples(const std::vector<std::int64_t>& samples,
-                             const std::vector<std::int64_t>& places) const {
-  return plan_rows(samples, rows_at(samples, places));
-}
-
-BatchPlan View::plan_rows(std::vector<std::int64_t> samples, const std::vector<Row>& rows) const {
+                             const std::vector<std::int64_t>& places, PlanLimit limit) const {
   BatchPlan plan;
-  plan.samples = std::move(samples);
+  plan.samples = samples;
   PlanBuilder builder(variables_);
-  for (const Row& row : rows)
-    for (const auto* placements : {&placements_, &more_placements_})
-      for (const VariablePlacement& placement : *placements) builder.add(placement, row);
+  for_each_range(std::ssize(samples), [&](RowRange range) {
+    const auto own = in_range(samples, range);
+    add_rows(plan, builder, rows_at(own, in_range(places, range)), own);
+    check_limit(plan, builder, limit);
+  });
   builder.finish(plan);
-  add_given(plan, rows);
-  for (const Row& row : rows) add_combined(plan, row);
   return plan;
 }
 
-void View::add_given(BatchPlan& plan, const std::vector<Row>& rows) const {
+void View::check_limit(const BatchPlan& plan, const PlanBuilder& builder, PlanLimit limit) {
+  const std::uint64_t bytes = builder.bytes() + plan.given.size() * sizeof(GivenValue) +
+                              plan.combined.size() * sizeof(CombinedPart) +
+                              plan.combined_paddings.size() * sizeof(Padding);
+  if (bytes > limit.bytes)
+    throw Error(ErrorCode::no_memory,
+                fmt::format("a batch of {} samples takes so many small parts of chunks that their "
+                            "list takes more than {} of memory; take smaller batches, or give more "
+                            "with --memory",
+                            plan.samples.size(), format_size(limit.bytes)));
+}
+
+void View::add_rows(BatchPlan& plan, PlanBuilder& builder, const std::vector<Row>& rows,
+                    std::span<const std::int64_t> samples) const {
+  for (const Row& row : rows)
+    for (const auto* placements : {&placements_, &more_placements_})
+      for (const VariablePlacement& placement : *placements) builder.add(placement, row);
+  add_given(plan, rows, samples);
+  for (const Row& row : rows) add_combined(plan, row);
+}
+
+void View::add_given(BatchPlan& plan, const std::vector<Row>& rows,
+                     std::span<const std::int64_t> samples) const {
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
     if (tensors_[t].values == nullptr) continue;
     for (std::size_t i = 0; i < rows.size(); ++i)
-      plan.given.push_back({t, rows[i].offsets[t], plan.samples[i]});
+      plan.given.push_back({t, rows[i].offsets[t], samples[i]});
   }
-}
-
-Json View::window_json(const Dims& starts) const {
-  Json window = Json::object();
-  for (std::size_t w = 0; w < window_dims_.size(); ++w) {
-    const WindowDim& dim = window_dims_[w];
-    const Positions& positions = selected(dim.name);
-    const std::int64_t start = starts[w];
-    const std::int64_t last = dim.padded ? std::min(start + dim.size, positions.size()) - 1
-                                         : (start + dim.size - 1) % positions.size();
-    window[dim.name] = {positions[start], positions[last] + 1};
-  }
-  return window;
 }
 
 }  // namespace batchfs

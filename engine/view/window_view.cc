@@ -80,31 +80,34 @@ class WindowView final : public View {
     for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
       const bool full = sizes == sizes_ || tensors_[t].values != nullptr;
       result.push_back(full ? tensors_[t].shape : lay_out(source(t), sizes).spec.shape);
-      result.back()[0] = rows_of(batch);
+      result.back()[0] = row_count(batch);
     }
     return result;
   }
 
-  BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override {
+  using View::plan;
+  BatchPlan plan(std::int64_t epoch, std::int64_t batch, PlanLimit limit) const override {
     const Dims sizes = sizes_of(batch);
-    if (sizes == sizes_) return View::plan(epoch, batch);
+    if (sizes == sizes_) return View::plan(epoch, batch, limit);
     BatchPlan plan;  // of partial windows: its tensors are smaller
     plan.samples = batch_samples(epoch, batch);
     plan.shapes = shapes(batch);
-    const std::vector<Row> full = rows(epoch, batch);
-    std::vector<TensorLayout> layouts;
-    for (std::uint32_t t = 0; t < definitions_.size(); ++t)
-      layouts.push_back(lay_out(source(t), sizes));
+    const std::vector<TensorLayout> layouts = layouts_of(sizes);
     PlanBuilder builder(variables_);
-    std::int64_t r = 0;
-    for (Row row : full) {
-      for (std::size_t t = 0; t < layouts.size(); ++t) row.offsets[t] = r * layouts[t].sample_bytes;
-      for (const TensorLayout& layout : layouts)
-        for (const VariablePlacement& placement : layout.placements) builder.add(placement, row);
-      ++r;
-    }
+    for_each_range(row_count(batch), [&](RowRange range) {
+      const std::vector<Row> full = rows(epoch, batch, range);
+      std::int64_t r = range.first;
+      for (Row row : full) {
+        for (std::size_t t = 0; t < layouts.size(); ++t)
+          row.offsets[t] = r * layouts[t].sample_bytes;
+        for (const TensorLayout& layout : layouts)
+          for (const VariablePlacement& placement : layout.placements) builder.add(placement, row);
+        ++r;
+      }
+      add_given(plan, full, in_range(plan.samples, range));
+      check_limit(plan, builder, limit);
+    });
     builder.finish(plan);
-    add_given(plan, full);
     return plan;
   }
 
@@ -180,11 +183,19 @@ class WindowView final : public View {
     return std::max<std::int64_t>(1, std::llround(static_cast<double>(runs) * size * kept));
   }
 
-  std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
+  std::int64_t row_count(std::int64_t batch) const override {
+    if (spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
+    return std::max<std::int64_t>(
+        0, std::min(spec_.batch_size, epoch_samples() - batch * spec_.batch_size));
+  }
+
+  std::vector<std::int64_t> samples_in(std::int64_t epoch, std::int64_t batch,
+                                       RowRange range) const override {
     if (needs_scan())
       throw Error(ErrorCode::internal, "the samples of this view are not known yet");
     std::vector<std::int64_t> numbers;
-    for (std::int64_t i = 0; i < rows_of(batch); ++i)
+    numbers.reserve(static_cast<std::size_t>(range.count));
+    for (std::int64_t i = range.first; i < range.end(); ++i)
       numbers.push_back(sample_at((batch * spec_.batch_size + i) % epoch_samples(), epoch));
     return numbers;
   }
@@ -195,16 +206,28 @@ class WindowView final : public View {
     return places_.empty() ? found : places_[static_cast<std::size_t>(found)];
   }
 
-  std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
+  std::vector<BatchCoordinate> batch_coordinates(std::int64_t epoch,
+                                                 std::int64_t batch) const override {
     return coordinates_of_batch(*this, epoch, batch);
   }
 
  protected:
-  std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const override {
-    const std::vector<std::int64_t> numbers = batch_samples(epoch, batch);
+  std::vector<Row> rows(std::int64_t epoch, std::int64_t batch, RowRange range) const override {
+    const std::vector<std::int64_t> numbers = samples_in(epoch, batch, range);
     std::vector<std::int64_t> places(numbers.size());
-    std::iota(places.begin(), places.end(), 0);
+    std::iota(places.begin(), places.end(), range.first);
     return rows_at(numbers, places);
+  }
+
+  PlanPlacements placements_of(std::int64_t batch) const override {
+    const Dims sizes = sizes_of(batch);
+    if (sizes == sizes_) return View::placements_of(batch);
+    PlanPlacements result;
+    for (TensorLayout& layout : layouts_of(sizes))
+      for (VariablePlacement& placement : layout.placements)
+        result.own.push_back(std::move(placement));
+    for (const VariablePlacement& placement : result.own) result.all.push_back(&placement);
+    return result;
   }
 
   void starts_of(std::int64_t sample, std::int64_t* starts) const override {
@@ -236,12 +259,6 @@ class WindowView final : public View {
 
   /// Windows that restrictions leave, with or without missing values.
   std::int64_t allowed() const { return allowed_ != nullptr ? allowed_->samples() : windows_; }
-
-  std::int64_t rows_of(std::int64_t batch) const {
-    if (spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
-    return std::max<std::int64_t>(
-        0, std::min(spec_.batch_size, epoch_samples() - batch * spec_.batch_size));
-  }
 
   void define_groups() {
     by_ = source_chunks(spec_, *dataset_, variables_, selected_, joined_);
@@ -395,21 +412,35 @@ class WindowView final : public View {
   /// How long the windows of a batch are: the view's sizes, but less where every one of them is
   /// partial.
   Dims sizes_of(std::int64_t batch) const {
-    if (!has_partial_ || rows_of(batch) == 0) return sizes_;
+    if (!has_partial_ || row_count(batch) == 0) return sizes_;
     Dims sizes = sizes_;
     for (std::size_t w = 0; w < sizes_.size(); ++w)
       if (spec_.window[w].edge == WindowSpec::Edge::partial) sizes[w] = 1;
-    for (const Row& row : rows(0, batch))  // without a shuffle, so that epochs do not differ
-      for (std::size_t w = 0; w < sizes_.size(); ++w) {
-        std::int64_t first = row.starts[w] + offset_range(window_dims_[w].name).first;
-        for (const Reach::Labelled& each : reaches_[w].labelled)
-          for (std::size_t o = 0; o < each.labels->size(); ++o)
-            if (each.restriction == "offsets")
-              first = std::min(first, each.labels->first(o, row.starts[w]));
-        const std::int64_t inside = selected(window_dims_[w].name).size() - first;
-        sizes[w] = std::max(sizes[w], std::min(sizes_[w], inside));
-      }
+    // Without a shuffle, so that epochs do not differ.
+    for_each_range(row_count(batch), [&](RowRange range) {
+      for (const Row& row : rows(0, batch, range)) cover(row, sizes);
+    });
     return sizes;
+  }
+
+  std::vector<TensorLayout> layouts_of(const Dims& sizes) const {
+    std::vector<TensorLayout> layouts;
+    for (std::uint32_t t = 0; t < definitions_.size(); ++t)
+      layouts.push_back(lay_out(source(t), sizes));
+    return layouts;
+  }
+
+  /// Makes the sizes as long as what a row's windows have inside the selection.
+  void cover(const Row& row, Dims& sizes) const {
+    for (std::size_t w = 0; w < sizes_.size(); ++w) {
+      std::int64_t first = row.starts[w] + offset_range(window_dims_[w].name).first;
+      for (const Reach::Labelled& each : reaches_[w].labelled)
+        for (std::size_t o = 0; o < each.labels->size(); ++o)
+          if (each.restriction == "offsets")
+            first = std::min(first, each.labels->first(o, row.starts[w]));
+      const std::int64_t inside = selected(window_dims_[w].name).size() - first;
+      sizes[w] = std::max(sizes[w], std::min(sizes_[w], inside));
+    }
   }
 
   void add_tensor(std::uint32_t t) {

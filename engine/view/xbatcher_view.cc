@@ -5,7 +5,6 @@
 // holds their product, the last dimension fastest.
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -58,14 +57,16 @@ class XbatcherView final : public View {
     return result;
   }
 
-  std::vector<std::int64_t> batch_samples(std::int64_t, std::int64_t batch) const override {
+  std::int64_t row_count(std::int64_t batch) const override { return patches_in(batch); }
+  std::int64_t sample_count(std::int64_t) const override { return 1; }
+  std::vector<std::int64_t> samples_in(std::int64_t, std::int64_t batch, RowRange) const override {
     return {batch};
   }
 
   /// Along the sliced dimensions those of a batch that is one patch; concatenated patches have
   /// none.
-  std::vector<Coordinate> batch_coordinates(std::int64_t, std::int64_t batch) const override {
-    std::vector<Coordinate> result;
+  std::vector<BatchCoordinate> batch_coordinates(std::int64_t, std::int64_t batch) const override {
+    std::vector<BatchCoordinate> result;
     Dims starts(sliced_.size());
     starts_of(batch, starts.begin());
     for (const Coordinate& whole : coordinates_) {
@@ -77,26 +78,27 @@ class XbatcherView final : public View {
           std::any_of(tensors_.begin(), tensors_.end(), is_called))
         continue;
       const std::int64_t first = w < 0 ? 0 : starts[static_cast<std::size_t>(w)];
-      const std::int64_t count = extent(whole.name);
-      const std::size_t itemsize = whole.values.type.itemsize;
-      NdArray values{
-          whole.values.type, {count}, Buffer(static_cast<std::size_t>(count) * itemsize)};
-      if (values.data.size() > 0)
-        std::memcpy(values.data.data(),
-                    whole.values.data.data() + static_cast<std::size_t>(first) * itemsize,
-                    values.data.size());
-      result.push_back({whole.name, {whole.name}, std::move(values), whole.note, whole.attributes});
+      BatchCoordinate coordinate = coordinate_part(whole.values, first, extent(whole.name));
+      coordinate.name = whole.name;
+      coordinate.dims = {whole.name};
+      coordinate.note = whole.note;
+      coordinate.attributes = whole.attributes;
+      result.push_back(std::move(coordinate));
     }
     return result;
   }
 
  protected:
-  std::vector<Row> rows(std::int64_t, std::int64_t batch) const override {
+  std::vector<Row> rows(std::int64_t, std::int64_t batch, RowRange range) const override {
     const std::vector<std::pair<std::int64_t, std::int64_t>> ranges = patch_ranges(batch);
     std::vector<Row> result;
     Dims at(ranges.size());
-    const std::int64_t count = patches_in(batch);
-    for (std::int64_t p = 0; p < count; ++p) {
+    std::int64_t rest = range.first;
+    for (std::size_t w = ranges.size(); w-- > 0;) {
+      at[w] = rest % ranges[w].second;
+      rest /= ranges[w].second;
+    }
+    for (std::int64_t p = range.first; p < range.end(); ++p) {
       Row row;
       row.starts.resize(ranges.size());
       for (std::size_t w = 0; w < ranges.size(); ++w)

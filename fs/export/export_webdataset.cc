@@ -65,7 +65,10 @@ class WebdatasetForm final : public ExportForm {
     void add(std::int64_t batch, std::shared_ptr<const Batch> made) override {
       const ExportRange& range = form_.range_;
       const std::vector<std::int64_t> samples = range.view->batch_samples(range.epoch, batch);
-      const auto coordinates = range.view->batch_coordinates(range.epoch, batch);
+      std::vector<std::pair<std::string, NdArray>> coordinates;  // along the samples
+      for (const BatchCoordinate& coordinate : range.view->batch_coordinates(range.epoch, batch))
+        if (coordinate.dims == std::vector<std::string>{"sample"})
+          coordinates.emplace_back(coordinate.name, coordinate.values());
       const std::int64_t rows = range.samples_of(batch), before = range.samples_before(batch);
       for (std::int64_t row = 0; row < rows; ++row) {
         const std::string name = fmt::format("{:09}", before + row);
@@ -80,9 +83,8 @@ class WebdatasetForm final : public ExportForm {
           own(tar_padding(header.size() + bytes));
         }
         Json labels = Json::object();
-        for (const View::Coordinate& coordinate : coordinates)
-          if (coordinate.dims == std::vector<std::string>{"sample"})
-            labels[coordinate.name] = label_json(coordinate.values, row);
+        for (const auto& [coordinate, values] : coordinates)
+          labels[coordinate] = label_json(values, row);
         const std::string json = json_text({{"sample", samples.at(static_cast<std::size_t>(row))},
                                             {"epoch", range.epoch},
                                             {"batch", batch},

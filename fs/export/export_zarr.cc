@@ -22,8 +22,8 @@ using BatchFiles = std::map<std::string, std::string>;
 
 BatchFiles files_of_batch(const ExportRange& range, std::int64_t batch) {
   BatchFiles files;
-  for (auto& [key, text] : zarr_batch_files(*range.view, range.epoch, batch))
-    files.emplace(key, std::move(text));
+  for (const ZarrBatchFile& file : zarr_batch_files(*range.view, range.epoch, batch))
+    files.emplace(file.path, file.contents());
   return files;
 }
 

@@ -41,7 +41,8 @@ class PngFormat final : public BatchFormat {
       for (const auto& [offset, bytes] : places)
         tensors.push_back(bytes == 0 ? std::span<const std::byte>{}
                                      : files[1].span().subspan(offset, bytes));
-      const Canvas canvas = preview->draw(tensors, sample_captions(view, epoch, batch));
+      const Canvas canvas =
+          preview->draw(tensors, sample_captions(view, epoch, batch, Preview::kMaxSamples));
       write_png({files[0].data(), files[0].size()}, width, height, preview_palette(),
                 canvas.pixels(), preview->colours());
     };

@@ -156,6 +156,15 @@ void blend(Palette& palette, Pixel first, Pixel last, std::span<const Colour> st
   }
 }
 
+/// The first elements of a list.
+Json elements_of(const ProvenanceList& list, std::int64_t count) {
+  JsonWriter out;
+  out.begin_array();
+  list.write({0, std::min(count, list.count)}, out);
+  out.end_array();
+  return Json::parse(out.take());
+}
+
 }  // namespace
 
 const Palette& preview_palette() {
@@ -191,11 +200,10 @@ const Palette& preview_palette() {
   return palette;
 }
 
-std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, std::int64_t batch) {
-  const Json provenance = view.provenance(epoch, batch);
-  const auto coordinates = provenance.find("coordinates");
-  std::vector<std::string> captions(provenance.at("samples").size());
-  if (coordinates == provenance.end()) return captions;
+std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, std::int64_t batch,
+                                         std::int64_t count) {
+  count = std::min(count, view.sample_count(batch));
+  std::vector<std::string> captions(static_cast<std::size_t>(count));
   const auto is_date = [&](const std::string& dim) {
     return std::any_of(view.coordinates().begin(), view.coordinates().end(),
                        [&](const View::Coordinate& c) {
@@ -203,11 +211,12 @@ std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, s
                        });
   };
   for (const bool dates : {true, false})
-    for (const auto& [dim, labels] : coordinates->items()) {
-      if (is_date(dim) != dates) continue;
-      for (std::size_t i = 0; i < std::min(captions.size(), labels.size()); ++i)
-        captions[i] +=
-            (captions[i].empty() ? "" : " ") + (dates ? "" : dim + "=") + short_label(labels[i]);
+    for (const ProvenanceList& list : view.provenance_lists(epoch, batch)) {
+      if (!list.is_coordinate || is_date(list.key) != dates) continue;
+      const Json labels = elements_of(list, count);
+      for (std::size_t i = 0; i < labels.size(); ++i)
+        captions[i] += (captions[i].empty() ? "" : " ") + (dates ? "" : list.key + "=") +
+                       short_label(labels[i]);
     }
   return captions;
 }

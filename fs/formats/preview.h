@@ -26,8 +26,10 @@ namespace batchfs {
 /// white to red.
 const Palette& preview_palette();
 
-/// For each sample of a batch its coordinates, dates first: "2000-01-01T06:00 latitude=10".
-std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, std::int64_t batch);
+/// For each of the first `count` samples of a batch its coordinates, dates first:
+/// "2000-01-01T06:00 latitude=10".
+std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, std::int64_t batch,
+                                         std::int64_t count);
 
 class Preview {
  public:

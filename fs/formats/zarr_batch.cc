@@ -20,9 +20,9 @@ std::string typestr(const DataType& type) {
 }
 
 /// Appends <name>/.zarray and <name>/.zattrs, and their entries in the consolidated metadata.
-void add_array(std::vector<std::pair<std::string, std::string>>& files, Json& metadata,
-               const std::string& name, const std::string& dtype, const Dims& shape,
-               const std::vector<std::string>& dims, Json attributes) {
+void add_array(std::vector<ZarrBatchFile>& files, Json& metadata, const std::string& name,
+               const std::string& dtype, const Dims& shape, const std::vector<std::string>& dims,
+               Json attributes) {
   Dims chunks = shape;
   for (std::int64_t& n : chunks) n = std::max<std::int64_t>(n, 1);
   attributes["_ARRAY_DIMENSIONS"] = dims;
@@ -32,8 +32,8 @@ void add_array(std::vector<std::pair<std::string, std::string>>& files, Json& me
       {"order", "C"},     {"filters", nullptr}};
   metadata[name + "/.zarray"] = array;
   metadata[name + "/.zattrs"] = attributes;
-  files.emplace_back(name + "/.zarray", json_text(array) + "\n");
-  files.emplace_back(name + "/.zattrs", json_text(attributes) + "\n");
+  files.push_back({name + "/.zarray", json_text(array) + "\n", {}});
+  files.push_back({name + "/.zattrs", json_text(attributes) + "\n", {}});
 }
 
 /// Times of the usual units are stored as CF counts, which every reader decodes; the dtype of the
@@ -73,7 +73,7 @@ Extent extent(const TensorSpec& tensor, const Dims& shape, std::size_t d) {
 /// xarray: where tensors disagree, as for offsets or stacks, each has a dimension of its own,
 /// "x_time", but for those that agree with a coordinate.
 std::vector<std::vector<std::string>> dims_of(const View& view, const std::vector<Dims>& shapes,
-                                              const std::vector<View::Coordinate>& coordinates) {
+                                              const std::vector<BatchCoordinate>& coordinates) {
   const Extent kNone{-1, {}};
   const auto& tensors = view.tensors();
   std::map<std::string, Extent> lengths;
@@ -83,15 +83,15 @@ std::vector<std::vector<std::string>> dims_of(const View& view, const std::vecto
       const auto [known, is_first] = lengths.emplace(tensors[t].dims[d], own);
       if (!is_first && !(known->second == own)) known->second = kNone;
     }
-  for (const View::Coordinate& coordinate : coordinates)
+  for (const BatchCoordinate& coordinate : coordinates)
     if (coordinate.dims == std::vector{coordinate.name})
-      lengths[coordinate.name] = {coordinate.values.shape[0], {}};
+      lengths[coordinate.name] = {coordinate.count, {}};
   auto is_taken = [&](const std::string& name) {
     return lengths.contains(name) ||
            std::any_of(tensors.begin(), tensors.end(),
                        [&](const TensorSpec& tensor) { return tensor.name == name; }) ||
            std::any_of(coordinates.begin(), coordinates.end(),
-                       [&](const View::Coordinate& c) { return c.name == name; });
+                       [&](const BatchCoordinate& c) { return c.name == name; });
   };
   std::vector<std::vector<std::string>> result;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
@@ -126,29 +126,31 @@ NdArray channel_array(const std::vector<std::string>& channels) {
 }
 
 /// The coordinates of stacks, by the dimensions that tensors have here.
-std::vector<View::Coordinate> channel_coordinates(const View& view,
-                                                  const std::vector<std::vector<std::string>>& dims,
-                                                  const std::vector<View::Coordinate>& others) {
-  std::vector<View::Coordinate> result;
+std::vector<BatchCoordinate> channel_coordinates(const View& view,
+                                                 const std::vector<std::vector<std::string>>& dims,
+                                                 const std::vector<BatchCoordinate>& others) {
+  std::vector<BatchCoordinate> result;
   for (std::size_t t = 0; t < dims.size(); ++t) {
     const TensorSpec& tensor = view.tensors()[t];
     if (tensor.channels.empty()) continue;
     const std::string& name = dims[t][static_cast<std::size_t>(tensor.stack_axis)];
-    const auto is_it = [&](const View::Coordinate& c) { return c.name == name; };
+    const auto is_it = [&](const BatchCoordinate& c) { return c.name == name; };
     if (std::any_of(result.begin(), result.end(), is_it) ||
         std::any_of(others.begin(), others.end(), is_it))
       continue;
-    result.push_back({name, {name}, channel_array(tensor.channels), ""});
+    result.push_back(whole_coordinate(channel_array(tensor.channels)));
+    result.back().name = name;
+    result.back().dims = {name};
   }
   return result;
 }
 
 /// The coordinates of dimensions that are renamed here since tensors are coarsened in
 /// different ways.
-std::vector<View::Coordinate> coarse_coordinates(const View& view,
-                                                 const std::vector<std::vector<std::string>>& dims,
-                                                 const std::vector<View::Coordinate>& others) {
-  std::vector<View::Coordinate> result;
+std::vector<BatchCoordinate> coarse_coordinates(const View& view,
+                                                const std::vector<std::vector<std::string>>& dims,
+                                                const std::vector<BatchCoordinate>& others) {
+  std::vector<BatchCoordinate> result;
   const auto& tensors = view.tensors();
   if (std::all_of(tensors.begin(), tensors.end(),
                   [](const TensorSpec& tensor) { return tensor.coarsen.empty(); }))
@@ -156,7 +158,7 @@ std::vector<View::Coordinate> coarse_coordinates(const View& view,
   for (std::size_t t = 0; t < dims.size(); ++t)
     for (std::size_t d = 1; d < dims[t].size(); ++d) {
       const std::string& name = dims[t][d];
-      const auto is_it = [&](const View::Coordinate& c) { return c.name == name; };
+      const auto is_it = [&](const BatchCoordinate& c) { return c.name == name; };
       if (name == tensors[t].dims[d] || static_cast<int>(d) == tensors[t].stack_axis ||
           std::any_of(result.begin(), result.end(), is_it) ||
           std::any_of(others.begin(), others.end(), is_it))
@@ -178,30 +180,32 @@ std::string zarr_single_chunk(std::size_t dims) {
   return name;
 }
 
-std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& view,
-                                                                  std::int64_t epoch,
-                                                                  std::int64_t batch) {
-  std::vector<std::pair<std::string, std::string>> files;
+std::string ZarrBatchFile::contents() const {
+  if (!values) return text;
+  const NdArray all = values->values();
+  return {reinterpret_cast<const char*>(all.data.data()), all.data.size()};
+}
+
+std::vector<ZarrBatchFile> zarr_batch_files(const View& view, std::int64_t epoch,
+                                            std::int64_t batch) {
+  std::vector<ZarrBatchFile> files;
   Json metadata = Json::object();
   std::string coordinate_names;
   const std::vector<Dims> shapes = view.shapes(batch);
   auto coordinates = view.batch_coordinates(epoch, batch);
   const std::vector<std::vector<std::string>> dims = dims_of(view, shapes, coordinates);
   for (const auto& more : {channel_coordinates, coarse_coordinates})
-    for (View::Coordinate& coordinate : more(view, dims, coordinates))
+    for (BatchCoordinate& coordinate : more(view, dims, coordinates))
       coordinates.push_back(std::move(coordinate));
-  for (const View::Coordinate& coordinate : coordinates) {
+  for (BatchCoordinate& coordinate : coordinates) {
     Json attributes = coordinate.attributes;
-    const std::string dtype = stored_type(coordinate.values.type, attributes);
-    add_array(files, metadata, coordinate.name, dtype, coordinate.values.shape, coordinate.dims,
+    const std::string dtype = stored_type(coordinate.type, attributes);
+    add_array(files, metadata, coordinate.name, dtype, {coordinate.count}, coordinate.dims,
               attributes);
-    const NdArray& values = coordinate.values;
-    files.emplace_back(
-        coordinate.name + "/" + zarr_single_chunk(values.shape.size()),
-        std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size()));
     // Only coordinates that are not index coordinates have to be named.
-    if (coordinate.dims.size() != 1 || coordinate.dims.front() != coordinate.name)
+    if (coordinate.dims.front() != coordinate.name)
       coordinate_names += (coordinate_names.empty() ? "" : " ") + coordinate.name;
+    files.push_back({coordinate.name + "/" + zarr_single_chunk(1), "", std::move(coordinate)});
   }
   for (std::size_t t = 0; t < shapes.size(); ++t) {
     const TensorSpec& tensor = view.tensors()[t];
@@ -214,11 +218,12 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
   const Json attributes = Json::object();
   metadata[".zgroup"] = group;
   metadata[".zattrs"] = attributes;
-  files.emplace_back(".zgroup", json_text(group) + "\n");
-  files.emplace_back(".zattrs", json_text(attributes) + "\n");
-  files.emplace_back(
-      ".zmetadata",
-      json_text(Json{{"metadata", std::move(metadata)}, {"zarr_consolidated_format", 1}}) + "\n");
+  files.push_back({".zgroup", json_text(group) + "\n", {}});
+  files.push_back({".zattrs", json_text(attributes) + "\n", {}});
+  files.push_back(
+      {".zmetadata",
+       json_text(Json{{"metadata", std::move(metadata)}, {"zarr_consolidated_format", 1}}) + "\n",
+       {}});
   return files;
 }
 

@@ -230,8 +230,8 @@ struct FuseSession::Impl {
   static void init(void* user, fuse_conn_info* connection) {
     static_cast<void>(user);
     connection->max_background = 128;
-    // Contents never change, so cached pages need no check; listings are cheap and sizes of
-    // provenance files are not, so attributes come with lookups only.
+    // Contents never change, so cached pages need no check; listings are cheap and sizes of texts
+    // are not, so attributes come with lookups only.
     connection->want &=
         ~(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
   }
@@ -259,7 +259,7 @@ struct FuseSession::Impl {
       if (const auto found = self.files.lookup(parent, name)) {
         entry.ino = found->ino;
         self.fill(*found, entry.attr);
-        if (found->is_control()) entry.attr_timeout = 0;
+        if (found->control) entry.attr_timeout = 0;
         if (found->outdated) entry.entry_timeout = 0;
       }
       // ENOENT: the request was interrupted, so the kernel has not taken the reference.

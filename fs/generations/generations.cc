@@ -141,13 +141,16 @@ void Generations::give_up_older(const GiveUp& give_up) {
   } while (position != 0);
 }
 
-/// Files alone: a directory that somebody is in would lose its name.
+/// Files alone, unless there are twice as many names as should be: a directory that somebody is in
+/// would lose its name.
 void Generations::give_up_crowd(const GiveUp& give_up) {
   std::size_t left = 0;
+  bool directories = false;
   {
     const std::lock_guard lock(mutex_);
     const std::size_t count = known_.count(generations_.rbegin()->first);
     if (count > max_names_) left = count - max_names_ / 4 * 3;
+    directories = count / 2 > max_names_;
   }
   const std::uint32_t start = crowd_position_;
   for (bool wrapped = false; left > 0 && !(wrapped && crowd_position_ >= start);) {
@@ -156,7 +159,8 @@ void Generations::give_up_crowd(const GiveUp& give_up) {
       const std::lock_guard lock(mutex_);
       const auto& [newest, generation] = *generations_.rbegin();
       crowd_position_ = known_.visit(crowd_position_, [&](Ino, const KnownInodes::File& file) {
-        if (file.reading != newest || generation.files->is_directory(file.number)) return true;
+        if (file.reading != newest) return true;
+        if (!directories && generation.files->is_directory(file.number)) return true;
         if (auto name = outdated_name(file)) some.push_back(std::move(*name));
         return some.size() < std::min(left, kNamesAtATime);
       });

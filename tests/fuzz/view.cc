@@ -7,6 +7,7 @@
 #include "engine/view/sources_spec.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/dataset/memory_data.h"
+#include "tests/unit/engine/view/provenance_of.h"
 
 namespace batchfs {
 namespace {
@@ -107,7 +108,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         must(low >= 0 && high <= bytes);
       }
-      view->provenance(view->epochs() - 1, batch);
+      provenance_of(view, view->epochs() - 1, batch);
     }
   });
   return 0;

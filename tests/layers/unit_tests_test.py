@@ -39,6 +39,7 @@ COVERED = {
     "engine/view/samples/window_values.cc": "tests/conformance/mask_test.py",
     "engine/view/view_channels.cc": "tests/conformance/made_test.py",
     "engine/view/view_plan.cc": "tests/unit/engine/view/window_view_test.cc",
+    "engine/view/view_provenance.cc": "tests/unit/engine/view/provenance/provenance_text_test.cc",
     "engine/view/window_checks.cc": "tests/unit/engine/view/window_view_test.cc",
     "fs/export/export_form.cc": "tests/conformance/export_test.py",
     "fs/export/export_mds.cc": "tests/conformance/export_test.py",

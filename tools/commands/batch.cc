@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
+#include "engine/view/provenance/provenance_text.h"
 #include "fs/formats/formats.h"
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"
@@ -78,7 +79,10 @@ void batch(const BatchOptions& options, Output& output) {
       options.epoch, options.batch,
       options.rank,  options.world};
   if (options.format == "json") {
-    output.write(json_text(view.provenance(options.epoch, request.global_batch())) + "\n");
+    Budget for_text(opened.opened.budget / 2);
+    ProvenanceText text(shared, options.epoch, request.global_batch(), nullptr,
+                        reserve_from(for_text));
+    for (std::string piece = text.next(); !piece.empty(); piece = text.next()) output.write(piece);
     return;
   }
   const std::uint32_t file =

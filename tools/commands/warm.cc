@@ -17,6 +17,7 @@
 #include "engine/scan/source_versions.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/output/output_store.h"
+#include "engine/view/chunks/batch_chunks.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/places.h"
@@ -60,7 +61,9 @@ std::vector<WantedChunk> chunks_of(const View& view) {
   Progress progress("planning");
   for (std::int64_t e = 0; e < epochs; ++e) {
     for (std::int64_t b = 0; b < view.batches(); ++b) {
-      for (const ChunkUse& use : view.plan(e, b).chunks) wanted[use.variable].insert(use.chunk);
+      for_each_chunk(view, e, b, [&](std::uint32_t variable, std::int64_t chunk) {
+        wanted[variable].insert(chunk);
+      });
       progress.show(e * view.batches() + b, epochs * view.batches());
     }
   }

@@ -7,6 +7,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "engine/view/chunks/batch_chunks.h"
+
 namespace batchfs {
 
 namespace {
@@ -46,8 +48,10 @@ Bytes count(const View& view, const ViewCost& cost, const Cluster& cluster, std:
   Bytes bytes;
   for (std::int64_t r = cluster.first_rank(node); r < cluster.first_rank(node + 1); ++r)
     for (std::int64_t i = 0; i < view.rank_batches(r, cluster.world); ++i)
-      for (const ChunkUse& use : view.plan(epoch, i * cluster.world + r).chunks)
-        if (chunks[use.variable].insert(use.chunk).second) bytes.add(view, cost, use.variable);
+      for_each_chunk(view, epoch, i * cluster.world + r,
+                     [&](std::uint32_t variable, std::int64_t chunk) {
+                       if (chunks[variable].insert(chunk).second) bytes.add(view, cost, variable);
+                     });
   return bytes;
 }
 
@@ -95,10 +99,10 @@ double copies_in_stretches(const View& view, const Cluster& cluster) {
       const std::int64_t batch = (spread(i) + k) * lanes + i % lanes;
       if (batch >= view.batches()) continue;
       const std::int64_t node = node_of(cluster, batch % cluster.world);
-      for (const ChunkUse& use : view.plan(0, batch).chunks) {
-        by_node.insert({node, use.variable, use.chunk});
-        any.insert({use.variable, use.chunk});
-      }
+      for_each_chunk(view, 0, batch, [&](std::uint32_t variable, std::int64_t chunk) {
+        by_node.insert({node, variable, chunk});
+        any.insert({variable, chunk});
+      });
     }
     all += static_cast<double>(by_node.size());
     once += static_cast<double>(any.size());
@@ -119,8 +123,9 @@ double groups_of_chunk(const View& view, const ViewCost& cost) {
         std::min({batches, group->batches(), batches_to_plan(view, kMaxBatches)});
     ChunkSets chunks(view.variables().size());
     for (std::int64_t i = 0; i < n; ++i)
-      for (const ChunkUse& use : group->plan(0, batches / n * i + batches % n * i / n).chunks)
-        chunks[use.variable].insert(use.chunk);
+      for_each_chunk(
+          *group, 0, batches / n * i + batches % n * i / n,
+          [&](std::uint32_t variable, std::int64_t chunk) { chunks[variable].insert(chunk); });
     double decoded = 0;
     for (std::size_t v = 0; v < chunks.size(); ++v)
       decoded += static_cast<double>(chunks[v].size()) *

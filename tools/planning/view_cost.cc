@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "engine/pipeline/chunks/chunk_cache.h"
 #include "engine/pipeline/chunks/chunk_reuse.h"
 #include "engine/pipeline/prefetch/prefetcher.h"
 #include "engine/scan/sweep.h"
+#include "engine/view/chunks/batch_chunks.h"
 #include "engine/view/order/shuffle_quality.h"
 #include "engine/view/samples/reached.h"
 #include "tools/planning/box_union.h"
@@ -18,6 +20,8 @@ namespace {
 
 constexpr std::int64_t kPlannedBatches = 8;
 constexpr int kMeasuredChunks = 3;  // per variable
+/// Boxes that are compared with each other, at most: of a chunk, and of a batch.
+constexpr std::int64_t kMaxBoxes = 4096, kMaxBoxesOfBatch = 1 << 15;
 
 double need(double batch_bytes, double decoded_bytes) { return 2 * batch_bytes + decoded_bytes; }
 
@@ -68,24 +72,81 @@ struct VariableSums {
   std::vector<double> used_lengths;  // per dimension: positions of which something is used
 };
 
-void add_use(const BatchPlan& plan, const ChunkUse& use, VariableSums& sums) {
-  std::vector<Box> boxes;
-  double elements = 0;
-  Box spanned = plan.parts[use.first_part].source;
-  for (std::uint32_t i = 0; i < use.part_count; ++i) {
-    boxes.push_back(plan.parts[use.first_part + i].source);
-    spanned = bounding_box(spanned, boxes.back());
-    elements += static_cast<double>(boxes.back().elements());
+/// What a batch takes of a chunk.
+struct TakenBoxes {
+  std::vector<Box> boxes;  // the first kMaxBoxes
+  double elements = 0;     // of all
+  std::int64_t count = 0;
+  Box spanned;
+
+  void add(const Box& box) {
+    spanned = count == 0 ? box : bounding_box(spanned, box);
+    elements += static_cast<double>(box.elements());
+    if (!boxes.empty() && is_continued(boxes.back(), box)) return;
+    if (count++ < kMaxBoxes) boxes.push_back(box);
   }
-  // Overlapping windows take elements more than once: they are used once.
-  const std::optional<std::int64_t> covered = covered_elements(boxes);
-  sums.used_elements += covered ? static_cast<double>(*covered)
-                                : std::min(elements, static_cast<double>(spanned.elements()));
-  sums.used_lengths.resize(spanned.shape.size());
-  for (std::size_t d = 0; d < spanned.shape.size(); ++d) {
-    sums.used_lengths[d] += static_cast<double>(covered_length(boxes, d));
+
+  /// Does `next` continue the box along one dimension? The box then has both.
+  static bool is_continued(Box& box, const Box& next) {
+    int along = -1;
+    for (std::size_t d = 0; d < box.shape.size(); ++d) {
+      if (box.start[d] == next.start[d] && box.shape[d] == next.shape[d]) continue;
+      if (along >= 0 || box.start[d] + box.shape[d] != next.start[d]) return false;
+      along = static_cast<int>(d);
+    }
+    if (along >= 0)
+      box.shape[static_cast<std::size_t>(along)] += next.shape[static_cast<std::size_t>(along)];
+    return along >= 0;
   }
-  ++sums.chunks;
+};
+
+/// Sums over some of the chunks of a variable that a batch needs.
+struct TakenChunks {
+  double all = 0, looked_at = 0;  // chunks
+  double used_elements = 0;
+  std::vector<double> used_lengths;  // per dimension: positions of which something is used
+
+  void add(const TakenBoxes& taken) {
+    // Overlapping windows take elements more than once: they are used once.
+    const bool has_all = taken.count <= kMaxBoxes;
+    const auto covered = has_all ? covered_elements(taken.boxes) : std::nullopt;
+    const auto spanned = static_cast<double>(taken.spanned.elements());
+    used_elements += covered ? static_cast<double>(*covered) : std::min(taken.elements, spanned);
+    used_lengths.resize(taken.spanned.shape.size());
+    for (std::size_t d = 0; d < used_lengths.size(); ++d)
+      used_lengths[d] +=
+          std::min(static_cast<double>(covered_length(taken.boxes, d)) *
+                       static_cast<double>(taken.count) / static_cast<double>(taken.boxes.size()),
+                   static_cast<double>(taken.spanned.shape[d]));
+    ++looked_at;
+  }
+};
+
+/// Adds what a batch takes of its chunks. Of many boxes, only those of some chunks are looked at.
+void add_batch(const View& view, std::int64_t batch, std::vector<VariableSums>& sums) {
+  std::vector<TakenChunks> taken(view.variables().size());
+  std::vector<std::int64_t> first(view.variables().size(), -1);
+  const std::int64_t boxes =
+      for_each_chunk(view, 0, batch, [&](std::uint32_t variable, std::int64_t chunk) {
+        if (taken[variable].all++ == 0) first[variable] = chunk;
+        sums[variable].ratio.measure(*view.variables()[variable]->array, chunk);
+      });
+  const std::int64_t one_of = (boxes - 1) / kMaxBoxesOfBatch + 1;
+  std::vector<std::unordered_map<std::int64_t, TakenBoxes>> chunks(taken.size());
+  for (ChunkWalk& walk : view.chunk_walks(0, batch))
+    while (const auto each = walk.next())
+      if (each->chunk == first[each->variable] || each->chunk % one_of == 0)
+        chunks[each->variable][each->chunk].add(each->box);
+  for (std::size_t v = 0; v < taken.size(); ++v) {
+    if (taken[v].all == 0) continue;
+    for (const auto& [chunk, of_chunk] : chunks[v]) taken[v].add(of_chunk);
+    const double share = taken[v].all / taken[v].looked_at;
+    sums[v].chunks += taken[v].all;
+    sums[v].used_elements += taken[v].used_elements * share;
+    sums[v].used_lengths.resize(taken[v].used_lengths.size());
+    for (std::size_t d = 0; d < taken[v].used_lengths.size(); ++d)
+      sums[v].used_lengths[d] += taken[v].used_lengths[d] * share;
+  }
 }
 
 void find_waste(const Variable& variable, const VariableSums& sums,
@@ -124,16 +185,14 @@ double share_of_pass(const View& view) {
                   static_cast<double>(view.epoch_samples()) / static_cast<double>(view.samples()));
 }
 
-/// Bytes that a batch decodes of chunks that `before` lacks.
-double new_bytes(const View& view, const BatchPlan& plan, const ChunkSets& before) {
-  double bytes = 0;
-  for (const ChunkUse& use : plan.chunks)
-    if (!before[use.variable].contains(use.chunk)) bytes += chunk_bytes(view, use.variable);
-  return bytes;
-}
-
-void enter(const BatchPlan& plan, ChunkSets& chunks) {
-  for (const ChunkUse& use : plan.chunks) chunks[use.variable].insert(use.chunk);
+/// The chunks of a batch, and bytes of those that `before` lacks. Returns how many boxes the batch
+/// takes.
+std::int64_t enter(const View& view, std::int64_t batch, const ChunkSets& before, ChunkSets& chunks,
+                   double& new_bytes) {
+  return for_each_chunk(view, 0, batch, [&](std::uint32_t variable, std::int64_t chunk) {
+    if (!before[variable].contains(chunk)) new_bytes += chunk_bytes(view, variable);
+    chunks[variable].insert(chunk);
+  });
 }
 
 /// Bytes that an epoch decodes if the chunks of each batch are kept for the next one.
@@ -145,9 +204,11 @@ double decoded_with_the_last_batch(const View& view) {
   for (int i = 1; i <= kPairs; ++i) {
     const double place = kGolden * i - std::floor(kGolden * i);
     const auto batch = static_cast<std::int64_t>(place * static_cast<double>(view.batches() - 1));
-    ChunkSets before(view.variables().size());
-    enter(view.plan(0, batch), before);
-    bytes += new_bytes(view, view.plan(0, batch + 1), before);
+    const ChunkSets none(view.variables().size());
+    ChunkSets before = none, after = none;
+    double of_first = 0;
+    enter(view, batch, none, before, of_first);
+    enter(view, batch + 1, before, after, bytes);
   }
   return bytes / kPairs * static_cast<double>(view.batches());
 }
@@ -155,18 +216,18 @@ double decoded_with_the_last_batch(const View& view) {
 /// Bytes that an epoch decodes if the chunks of as many successive batches are kept as fit.
 double decoded_in_runs(const View& view, double kept) {
   constexpr std::int64_t kMaxBatches = 512;
-  constexpr std::size_t kMaxParts = 1 << 20;
+  constexpr std::int64_t kMaxVisits = 1 << 22;
   ChunkSets chunks(view.variables().size());
   double bytes = 0;
-  std::size_t parts = 0;
+  std::int64_t boxes = 0;
   std::int64_t batch = 0;
-  for (; batch < std::min(view.batches(), kMaxBatches) && parts < kMaxParts; ++batch) {
-    const BatchPlan plan = view.plan(0, batch);
-    const double more = new_bytes(view, plan, chunks);
+  for (; batch < std::min(view.batches(), kMaxBatches) && boxes < kMaxVisits; ++batch) {
+    ChunkSets own(view.variables().size());
+    double more = 0;
+    boxes += enter(view, batch, chunks, own, more);
     if (batch > 0 && bytes + more > kept) break;
     bytes += more;
-    parts += plan.parts.size();
-    enter(plan, chunks);
+    for (std::size_t v = 0; v < own.size(); ++v) chunks[v].merge(own[v]);
   }
   return bytes * static_cast<double>(view.batches()) / static_cast<double>(batch);
 }
@@ -204,12 +265,8 @@ ViewCost estimate_cost(const View& view) {
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t batch = full / n * i + full % n * i / n;  // full * i / n without overflow
     cost.planned.push_back(batch);
-    const BatchPlan plan = view.plan(0, batch);
-    cost.batch_bytes += bytes_of(view, plan.shapes);
-    for (const ChunkUse& use : plan.chunks) {
-      add_use(plan, use, sums[use.variable]);
-      sums[use.variable].ratio.measure(*variables[use.variable]->array, use.chunk);
-    }
+    cost.batch_bytes += bytes_of(view, view.shapes(batch));
+    add_batch(view, batch, sums);
   }
 
   double fetched = 0;
@@ -330,10 +387,11 @@ double epoch_amplification(const View& view, const ViewCost& cost, const ReuseMe
 }
 
 double memory_need(const View& view) {
-  const BatchPlan plan = view.plan(0, 0);
   double decoded = 0;
-  for (const ChunkUse& use : plan.chunks) decoded += chunk_bytes(view, use.variable);
-  return need(bytes_of(view, plan.shapes), decoded);
+  for_each_chunk(view, 0, 0, [&](std::uint32_t variable, std::int64_t) {
+    decoded += chunk_bytes(view, variable);
+  });
+  return need(bytes_of(view, view.shapes(0)), decoded);
 }
 
 BlockCost estimate_block_cost(const View& laned) {
@@ -346,8 +404,9 @@ BlockCost estimate_block_cost(const View& laned) {
                 std::clamp<std::int64_t>(8 * view.order()->buffer / view.batch_size(), 16, 512)});
   std::vector<std::unordered_set<std::int64_t>> chunks(view.variables().size());
   for (std::int64_t i = 0; i < n; ++i)
-    for (const ChunkUse& use : view.plan(0, batches / n * i + batches % n * i / n).chunks)
-      chunks[use.variable].insert(use.chunk);
+    for_each_chunk(
+        view, 0, batches / n * i + batches % n * i / n,
+        [&](std::uint32_t variable, std::int64_t chunk) { chunks[variable].insert(chunk); });
   BlockCost cost;
   for (std::size_t v = 0; v < chunks.size(); ++v) {
     cost.variables.push_back(static_cast<double>(chunks[v].size()) *

@@ -16,7 +16,9 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kMaxLabels = 16, kMaxChannels = 200;
+constexpr std::int64_t kMaxLabels = 16;
+constexpr std::size_t kMaxChannels = 200;
+static_assert(kMaxLabels >= Preview::kMaxSamples);
 
 /// Channel `channel` of a tensor: all elements of that position along its stack axis; without one,
 /// all of the tensor.
@@ -116,17 +118,15 @@ void read_batch(ShownView& shown, Engine& engine, const std::shared_ptr<const Vi
     tensors.push_back(bytes == 0 ? std::span<const std::byte>{}
                                  : batch->files[place.file].span().subspan(place.offset, bytes));
   }
-  const std::vector<std::string> captions = sample_captions(*view, 0, 0);
-  shown.batch_samples = std::ssize(captions);
-  shown.labels.assign(captions.begin(), captions.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                               kMaxLabels, captions.size())));
+  shown.batch_samples = view->sample_count(0);
+  shown.labels = sample_captions(*view, 0, 0, kMaxLabels);
   add_channels(shown, *view, shapes, tensors);
   const Preview preview(*view, 0);
   shown.width = preview.width();
   shown.height = preview.height();
   shown.png = compressed_png(static_cast<std::uint32_t>(shown.width),
                              static_cast<std::uint32_t>(shown.height), preview_palette(),
-                             preview.draw(tensors, captions).pixels(), preview.colours());
+                             preview.draw(tensors, shown.labels).pixels(), preview.colours());
 }
 
 }  // namespace

@@ -21,6 +21,11 @@ namespace {
 /// Bytes of the list of a batch's parts. Lists of hundreds of batches that are smaller take a few
 /// MB beside the budget.
 constexpr std::uint64_t kMinCountedList = 16 << 10;
+/// Lists take this much memory beside a quarter of the budget: enough for batches of 100,000
+/// samples of a few variables under a small budget.
+constexpr std::uint64_t kFreeList = 8 << 20;
+/// Batches of more rows may have lists of megabytes.
+constexpr std::int64_t kRowsOfLongList = 8192;
 /// Memory of the scheduler for each use: a consumer, and mostly a task.
 constexpr std::uint64_t kUseBytes = 1 << 10;
 
@@ -156,7 +161,11 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
         std::make_shared<Unfinished>(Unfinished{batch, layout.tensors, {}, {}, {}});
     for (const std::uint64_t size : operands) unfinished->operands.emplace_back(size);
     {
-      BatchPlan plan = view.plan(request.epoch, request.global_batch());
+      // One long list at a time is made: it is reserved when it is known.
+      std::unique_lock<std::mutex> alone(long_lists_, std::defer_lock);
+      if (view.row_count(request.global_batch()) > kRowsOfLongList) alone.lock();
+      BatchPlan plan =
+          view.plan(request.epoch, request.global_batch(), {with_.budget.limit() / 4 + kFreeList});
       check_plan(view, plan);
       lay_out(view, plan, *unfinished, *assembly);
       unfinished->combined = std::move(plan.combined);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 
 #include "engine/base/log.h"
 #include "engine/pipeline/batches/batch_table.h"
@@ -78,6 +79,7 @@ class BatchAssembler {
                 std::exception_ptr error);
 
   const Environment with_;
+  std::mutex long_lists_;  // held while a long list is made. Lock order: first
 };
 
 }  // namespace batchfs

@@ -16,6 +16,7 @@
 #include "engine/array/shard_presence.h"
 #include "engine/base/budget.h"
 #include "engine/base/invariant.h"
+#include "engine/base/short_dims.h"
 #include "engine/dataset/converter.h"
 #include "engine/pipeline/executor.h"
 #include "engine/telemetry/trace.h"
@@ -27,9 +28,9 @@ namespace batchfs {
 class Assembly {
  public:
   struct Part {
-    Box source;                            // chunk coordinates
+    ShortBox source;                       // chunk coordinates
     std::byte* out = nullptr;              // where its first element goes
-    Dims strides;                          // bytes at `out`, one per array dimension
+    ShortDims strides;                     // bytes at `out`, one per array dimension
     const Converter* converter = nullptr;  // null: elements as they are in memory
     const Repeat* repeat = nullptr;        // more places at `out`, one of `repeats`; null: none
 

@@ -30,7 +30,7 @@ bool decodes_in_place(const Array& array, const Assembly& assembly, const Assemb
   if (!(first.source == box) || !array.decodes_directly(box, first.strides)) return false;
   if (first.converter != nullptr && !first.converter->in_place()) return false;
   return std::all_of(parts.begin() + 1, parts.end(), [&](const Assembly::Part& part) {
-    return part.source == first.source && part.converter == first.converter;
+    return Box(part.source) == Box(first.source) && part.converter == first.converter;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "engine/pipeline/chunks/chunk_reuse.h"
+#include "engine/view/chunks/batch_chunks.h"
 
 namespace batchfs {
 
@@ -22,11 +23,13 @@ void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
     }
     if (is_made(request)) continue;
     if (known > kUses || most-- == 0) break;
-    const BatchPlan plan = request.view->plan(request.epoch, request.global_batch());
     const std::uint64_t time = now + static_cast<std::uint64_t>(distance);
     Uses uses{std::max(time, ChunkCache::kBegun + 1), {}, request.view};
-    for (const ChunkUse& use : plan.chunks)
-      uses.chunks.push_back({request.view->variables()[use.variable]->array.get(), use.chunk});
+    for_each_chunk(
+        *request.view, request.epoch, request.global_batch(),
+        [&](std::uint32_t variable, std::int64_t chunk) {
+          uses.chunks.push_back({request.view->variables()[variable]->array.get(), chunk});
+        });
     known += uses.chunks.size();
     {
       const std::lock_guard lock(mutex_);

@@ -118,20 +118,28 @@ class MixedView final : public View {
     std::vector<Dims> result;
     for (const TensorSpec& tensor : tensors_) {
       result.push_back(tensor.shape);
-      result.back()[0] = rows_in(batch);
+      result.back()[0] = row_count(batch);
     }
     return result;
   }
 
-  std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
+  std::int64_t row_count(std::int64_t batch) const override {
+    if (by_batch() || spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
+    return std::max<std::int64_t>(
+        0, std::min(spec_.batch_size, epoch_samples() - batch * spec_.batch_size));
+  }
+
+  std::vector<std::int64_t> samples_in(std::int64_t epoch, std::int64_t batch,
+                                       RowRange range) const override {
     std::vector<std::int64_t> numbers;
-    for (const Sample& sample : samples_of(epoch, batch))
+    for (const Sample& sample : samples_of(epoch, batch, range))
       numbers.push_back(first_samples_[sample.component] + sample.number);
     return numbers;
   }
 
-  BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override {
-    const std::vector<Sample> samples = samples_of(epoch, batch);
+  using View::plan;
+  BatchPlan plan(std::int64_t epoch, std::int64_t batch, PlanLimit limit) const override {
+    const std::vector<Sample> samples = samples_of(epoch, batch, {0, row_count(batch)});
     BatchPlan plan;
     plan.shapes = shapes(batch);
     for (const Sample& sample : samples)
@@ -144,12 +152,15 @@ class MixedView final : public View {
         numbers.push_back(samples[i].number);
         places.push_back(static_cast<std::int64_t>(i));
       }
-      if (!numbers.empty()) add(views_[c]->plan_samples(numbers, places), c, plan);
+      const std::uint64_t taken = plan.parts.size() * sizeof(Part);
+      const PlanLimit left{limit.bytes - std::min(limit.bytes, taken)};
+      if (!numbers.empty()) add(views_[c]->plan_samples(numbers, places, left), c, plan);
     }
     return plan;
   }
 
-  std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
+  std::vector<BatchCoordinate> batch_coordinates(std::int64_t epoch,
+                                                 std::int64_t batch) const override {
     return coordinates_of_batch(*this, epoch, batch);
   }
 
@@ -195,55 +206,80 @@ class MixedView final : public View {
     return view;
   }
 
-  Json provenance(std::int64_t epoch, std::int64_t batch) const override {
-    Json names = Json::array(), numbers = Json::array(), windows = Json::array(),
-         starts = Json::array(), coordinates = Json::object();
-    const std::vector<Sample> samples = samples_of(epoch, batch);
-    for (const Sample& sample : samples) {
-      const View& view = *views_[sample.component];
-      names.push_back(mix_.components[sample.component].name);
-      numbers.push_back(sample.number);
-      Dims own(window_dims_.size());
-      view.starts_of(sample.number, own.begin());
-      windows.push_back(view.window_json(own));
-      for (std::size_t w = 0; w < window_dims_.size(); ++w)
-        if (index_coordinate(window_dims_[w].name) != nullptr)
-          coordinates[window_dims_[w].name].push_back(
-              label_json(view.index_coordinate(window_dims_[w].name)->values, own[w]));
+  std::vector<ProvenanceList> provenance_lists(std::int64_t epoch,
+                                               std::int64_t batch) const override {
+    /// `write(sample, own, out)` for each sample; `own`: where its windows begin in its component.
+    const auto of_samples = [&](std::string key, bool is_coordinate, auto write) {
+      return ProvenanceList{std::move(key), is_coordinate, row_count(batch),
+                            [this, epoch, batch, write](RowRange range, JsonWriter& out) {
+                              Dims own(window_dims_.size());
+                              for (const Sample& sample : samples_of(epoch, batch, range)) {
+                                views_[sample.component]->starts_of(sample.number, own.begin());
+                                write(sample, own, out);
+                              }
+                            }};
+    };
+    std::vector<ProvenanceList> lists{samples_list(epoch, batch)};
+    lists.push_back(
+        of_samples("components", false, [this](const Sample& sample, const Dims&, JsonWriter& out) {
+          out.value(Json(mix_.components[sample.component].name));
+        }));
+    lists.push_back(of_samples(
+        "component_samples", false,
+        [](const Sample& sample, const Dims&, JsonWriter& out) { out.value(sample.number); }));
+    lists.push_back(of_samples("windows", false,
+                               [this](const Sample& sample, const Dims& own, JsonWriter& out) {
+                                 views_[sample.component]->write_window(own, out);
+                               }));
+    lists.push_back(starts_list(epoch, batch));
+    for (std::size_t w = 0; w < window_dims_.size(); ++w)
+      if (const std::string& dim = window_dims_[w].name; index_coordinate(dim) != nullptr)
+        lists.push_back(of_samples(
+            dim, true, [this, w, &dim](const Sample& sample, const Dims& own, JsonWriter& out) {
+              const Coordinate* index = views_[sample.component]->index_coordinate(dim);
+              out.value(label_json(index->values, own[w]));
+            }));
+    return lists;
+  }
+
+  /// The plan has the chunks of one component after the other.
+  std::vector<ChunkWalk> chunk_walks(std::int64_t epoch, std::int64_t batch) const override {
+    std::vector<ChunkWalk> walks;
+    for (std::size_t c = 0; c < views_.size(); ++c) {
+      const auto next = [this, epoch, batch, c, first = std::int64_t{0}]() mutable {
+        std::vector<Row> own;
+        while (own.empty() && first < row_count(batch)) {
+          const RowRange range{first, std::min(kRowsAtATime, row_count(batch) - first)};
+          first = range.end();
+          std::vector<std::int64_t> numbers;
+          for (const Sample& sample : samples_of(epoch, batch, range))
+            if (sample.component == c) numbers.push_back(sample.number);
+          own = views_[c]->rows_at(numbers, numbers);  // where they go in the batch does not matter
+        }
+        return own;
+      };
+      walks.emplace_back(views_[c]->variables_, views_[c]->placements_of(batch), next,
+                         firsts_[c].variable);
     }
-    for (const Dims& each : window_starts(epoch, batch))
-      starts.push_back(std::vector<std::int64_t>(each.begin(), each.end()));
-    Json chunks = Json::array();
-    const BatchPlan of_batch = plan(epoch, batch);
-    for (const ChunkUse& use : of_batch.chunks) {
-      const auto c =
-          static_cast<std::size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), use.variable,
-                                                    [](std::uint32_t number, const Firsts& each) {
-                                                      return number < each.variable;
-                                                    }) -
-                                   firsts_.begin() - 1);
-      const Array& array = *variables_[use.variable]->array;
-      const std::string& store = mix_.components[c].store;
-      chunks.push_back((store.empty() ? "" : store + ":") +
-                       views_[c]->source_prefix(*variables_[use.variable]) +
-                       array.chunk_name(array.grid().chunk(use.chunk)));
-    }
-    return {{"view", spec_.name},
-            {"epoch", epoch},
-            {"batch", batch},
-            {"samples", of_batch.samples},
-            {"components", std::move(names)},
-            {"component_samples", std::move(numbers)},
-            {"windows", std::move(windows)},
-            {"starts", std::move(starts)},
-            {"coordinates", std::move(coordinates)},
-            {"chunks", std::move(chunks)}};
+    return walks;
+  }
+
+  std::string chunk_label(std::uint32_t variable, std::int64_t chunk) const override {
+    const auto c =
+        static_cast<std::size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), variable,
+                                                  [](std::uint32_t number, const Firsts& each) {
+                                                    return number < each.variable;
+                                                  }) -
+                                 firsts_.begin() - 1);
+    const std::string& store = mix_.components[c].store;
+    return (store.empty() ? "" : store + ":") +
+           views_[c]->chunk_label(variable - firsts_[c].variable, chunk);
   }
 
  protected:
-  std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const override {
+  std::vector<Row> rows(std::int64_t epoch, std::int64_t batch, RowRange range) const override {
     std::vector<Row> result;
-    for (const Sample& sample : samples_of(epoch, batch)) {
+    for (const Sample& sample : samples_of(epoch, batch, range)) {
       Row row;
       row.starts.resize(window_dims_.size());
       starts_of(first_samples_[sample.component] + sample.number, row.starts.begin());
@@ -280,12 +316,6 @@ class MixedView final : public View {
 
   bool by_batch() const { return mix_.mixing == MixSpec::Mixing::batch; }
 
-  std::int64_t rows_in(std::int64_t batch) const {
-    if (by_batch() || spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
-    return std::max<std::int64_t>(
-        0, std::min(spec_.batch_size, epoch_samples() - batch * spec_.batch_size));
-  }
-
   /// The sample at an ordinal of the schedule: the epochs of a component follow each other.
   Sample sample_of(std::size_t component, unsigned __int128 scheduled) const {
     const View& view = *views_[component];
@@ -296,20 +326,20 @@ class MixedView final : public View {
     return {component, view.sample_at(static_cast<std::int64_t>(ordinal % length), epoch)};
   }
 
-  std::vector<Sample> samples_of(std::int64_t epoch, std::int64_t batch) const {
+  std::vector<Sample> samples_of(std::int64_t epoch, std::int64_t batch, RowRange range) const {
     if (needs_scan())
       throw Error(ErrorCode::internal, "the samples of this view are not known yet");
     std::vector<Sample> samples;
     if (by_batch()) {
       const MixSchedule::Place place = schedule_.places(batch, 1, epoch).front();
       const auto size = static_cast<unsigned __int128>(spec_.batch_size);
-      for (std::int64_t i = 0; i < spec_.batch_size; ++i)
+      for (std::int64_t i = range.first; i < range.end(); ++i)
         samples.push_back(
             sample_of(place.component, place.ordinal * size + static_cast<unsigned __int128>(i)));
       return samples;
     }
     for (const MixSchedule::Place& place :
-         schedule_.places(batch * spec_.batch_size, rows_in(batch), epoch))
+         schedule_.places(batch * spec_.batch_size + range.first, range.count, epoch))
       samples.push_back(sample_of(place.component, place.ordinal));
     return samples;
   }

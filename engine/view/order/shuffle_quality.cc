@@ -11,6 +11,8 @@ constexpr std::int64_t kRuns = 2048;
 constexpr std::int64_t kMaxEpochs = 64;
 constexpr std::int64_t kMaxStretch = 1 << 16;  // samples of a step; other ranks are like the first
 constexpr std::int64_t kMinStretches = 8;
+constexpr std::int64_t kMaxRows = 8192;         // of a stretch
+constexpr std::int64_t kMaxMeasured = 1 << 20;  // rows of all stretches and epochs
 
 /// The mean distance of two of the values; they are sorted on the way.
 double mean_distance(std::vector<std::int64_t>& values) {
@@ -44,11 +46,23 @@ struct Stretches {
 /// Starts of the windows of a stretch, per window dimension, added to `starts`.
 void add_starts(const View& view, std::int64_t epoch, std::int64_t stretch,
                 const Stretches& stretches, std::vector<std::vector<std::int64_t>>& starts) {
-  for (std::int64_t b = 0; b < stretches.batches; ++b)
-    for (const Dims& each : view.window_starts(epoch, stretches.batch(stretch, b))) {
+  const auto add = [&](std::int64_t batch, RowRange rows) {
+    for (const Dims& each : view.window_starts(epoch, batch, rows)) {
       starts.resize(each.size());
       for (std::size_t w = 0; w < each.size(); ++w) starts[w].push_back(each[w]);
     }
+  };
+  // Of long batches, rows that are spread over all of it.
+  const std::int64_t most = std::max<std::int64_t>(1, kMaxRows / stretches.batches);
+  for (std::int64_t b = 0; b < stretches.batches; ++b) {
+    const std::int64_t batch = stretches.batch(stretch, b), rows = view.row_count(batch);
+    if (rows <= most) {
+      add(batch, {0, rows});
+      continue;
+    }
+    for (std::int64_t i = 0; i < most; ++i)
+      add(batch, {rows / most * i + rows % most * i / most, 1});
+  }
 }
 
 }  // namespace
@@ -69,6 +83,8 @@ std::optional<double> shuffle_quality(const View& view, std::int64_t world) {
   const std::int64_t wanted =
       std::max<std::int64_t>(kMinStretches, kMeasuredSamples / stretches.samples / epochs);
   const std::int64_t taken = std::min(wanted, stretches.count);
+  epochs = std::clamp<std::int64_t>(kMaxMeasured / (taken * std::min(stretches.samples, kMaxRows)),
+                                    1, epochs);
 
   std::vector<std::vector<std::int64_t>> any, here;
   std::vector<double> in_stretch;

@@ -7,6 +7,7 @@
 #include "engine/base/log.h"
 #include "engine/view/samples/missing.h"
 #include "tests/unit/engine/dataset/memory_data.h"
+#include "tests/unit/engine/view/provenance_of.h"
 
 namespace batchfs {
 namespace sample_scan_test {
@@ -42,7 +43,7 @@ TEST(SampleScan, FindsTheWindowsWithoutNan) {
   EXPECT_EQ(known->samples(), 11);
   EXPECT_EQ(known->batches(), 11);
   EXPECT_EQ(known->plan(0, 5).samples, (std::vector<std::int64_t>{5}));
-  EXPECT_EQ(known->provenance(0, 5)["windows"][0]["time"], Json({3, 4}));
+  EXPECT_EQ(provenance_of(known, 0, 5)["windows"][0]["time"], Json({3, 4}));
   const auto every = unknown->with_samples(nullptr);
   EXPECT_FALSE(every->needs_scan());
   EXPECT_EQ(every->samples(), 12);

@@ -24,7 +24,7 @@ TEST(Geometry, AChunkThatLandsContiguouslyIsOnePart) {
   const BatchPlan plan = plan_of({8, 3, 4}, {4, 3, 4}, R"({"window": {"t": 1}, "batch": 8})");
   ASSERT_EQ(plan.chunks.size(), 2u);
   ASSERT_EQ(plan.parts.size(), 2u);
-  EXPECT_EQ(plan.parts[0].source, (Box{{0, 0, 0}, {4, 3, 4}}));
+  EXPECT_EQ(Box(plan.parts[0].source), (Box{{0, 0, 0}, {4, 3, 4}}));
   EXPECT_EQ(plan.parts[0].strides, (Dims{48, 16, 4}));
   EXPECT_EQ(plan.parts[1].offset, 4 * 48);
 }
@@ -67,8 +67,8 @@ TEST(Geometry, AWindowOverTheEndOfACircleIsTwoRuns) {
               R"({"window": {"x": {"size": 4, "stride": 4, "wrap": true}}, "batch": 2})");
   // Sample 0: 0 to 3; sample 1: 4, 5, then 0, 1. 4 and 5 continue the first part.
   ASSERT_EQ(plan.parts.size(), 2u);
-  EXPECT_EQ(plan.parts[0].source, (Box{{0, 0, 0}, {1, 1, 6}}));
-  EXPECT_EQ(plan.parts[1].source, (Box{{0, 0, 0}, {1, 1, 2}}));
+  EXPECT_EQ(Box(plan.parts[0].source), (Box{{0, 0, 0}, {1, 1, 6}}));
+  EXPECT_EQ(Box(plan.parts[1].source), (Box{{0, 0, 0}, {1, 1, 2}}));
   EXPECT_EQ(plan.parts[1].offset, 24);
 }
 

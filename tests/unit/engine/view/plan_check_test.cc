@@ -52,8 +52,8 @@ TEST(PlanCheck, ABoxLiesInItsChunk) {
                                                  part.source.shape[0] = INT64_MAX;
                                                },
                                                [](Part& part) { part.source.shape[1] = -1; },
-                                               [](Part& part) { part.source.start.resize(2); },
-                                               [](Part& part) { part.source.shape.resize(2); }})
+                                               [](Part& part) { part.source.start = Dims(2); },
+                                               [](Part& part) { part.source.shape = Dims(2, 1); }})
     EXPECT_THAT(fault(kWindows, [&](BatchPlan& plan) { change(plan.parts[0]); }),
                 HasSubstr("source"));
   EXPECT_THAT(fault(kWindows, [](BatchPlan& plan) { plan.chunks[0].chunk = 6; }),
@@ -70,7 +70,7 @@ TEST(PlanCheck, ABoxLiesInItsTensor) {
            [](Part& part) { part.offset = 6 * 3 * 4 * 4 - 4; },
            [](Part& part) { part.strides[0] = kFar; },
            [](Part& part) { part.strides[0] = INT64_MIN; },
-           [](Part& part) { part.strides[0] *= -1; }, [](Part& part) { part.strides.resize(2); },
+           [](Part& part) { part.strides[0] *= -1; }, [](Part& part) { part.strides = Dims(2); },
            [](Part& part) { part.tensor = 7; }})
     EXPECT_THAT(fault(kWindows, [&](BatchPlan& plan) { change(plan.parts[0]); }),
                 HasSubstr("is wrong in"));

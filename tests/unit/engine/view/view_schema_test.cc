@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/engine/view/assembled.h"
+#include "tests/unit/engine/view/provenance_of.h"
 
 namespace batchfs {
 namespace view_schema_test {
@@ -67,7 +68,7 @@ TEST(ViewSchema, WindowsOfABatchAreNumbersAndStarts) {
   const auto xbatcher = parse_view(weather().dataset(), R"({"variables": ["t"],
       "xbatcher": {"input_dims": {"x": 2}, "batch_dims": {"time": 3}}})");
   EXPECT_THAT(xbatcher->batch_windows(0, 1), testing::ElementsAre(1, 3, 0));
-  EXPECT_EQ(xbatcher->provenance(0, 1)["starts"], Json::parse("[[3, 0]]"));
+  EXPECT_EQ(provenance_of(xbatcher, 0, 1)["starts"], Json::parse("[[3, 0]]"));
 }
 
 }  // namespace view_schema_test

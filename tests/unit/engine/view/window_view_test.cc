@@ -2,6 +2,7 @@
 
 #include "engine/view/view.h"
 #include "tests/unit/engine/view/assembled.h"
+#include "tests/unit/engine/view/provenance_of.h"
 
 namespace batchfs {
 namespace window_view_test {
@@ -176,7 +177,7 @@ TEST_F(WindowViewTest, SamplesAreNumberedRowMajorInTheOrderOfTheWindow) {
   const auto v = view(
       R"({"variables": ["a"], "window": {"lat": {"size": 2, "stride": 1}, "time": 2}, "batch": 4})");
   EXPECT_EQ(v->samples(), 4);
-  EXPECT_EQ(v->provenance(0, 0)["windows"],
+  EXPECT_EQ(provenance_of(v, 0, 0)["windows"],
             parse_json(R"([{"lat": [0, 2], "time": [0, 2]}, {"lat": [0, 2], "time": [2, 4]},
                            {"lat": [1, 3], "time": [0, 2]}, {"lat": [1, 3], "time": [2, 4]}])",
                        ""));
@@ -379,7 +380,7 @@ TEST(WindowView, AStoredDimensionCalledSampleIsRenamed) {
   // Along the batch's samples: where each begins. Not the whole stored coordinate.
   ASSERT_EQ(plain->batch_coordinates(0, 1).size(), 1u);
   EXPECT_EQ(plain->batch_coordinates(0, 1)[0].name, "sample_start");
-  EXPECT_EQ(plain->provenance(0, 1)["coordinates"]["sample"], Json({12, 13}));
+  EXPECT_EQ(provenance_of(plain, 0, 1)["coordinates"]["sample"], Json({12, 13}));
   const auto whole = parse_view(dataset, R"({"window": {"x": 1}, "batch": 3})");
   EXPECT_EQ(whole->tensors()[0].dims, (std::vector<std::string>{"sample", "stored_sample", "x"}));
   ASSERT_EQ(whole->batch_coordinates(0, 0).size(), 2u);

@@ -26,20 +26,24 @@ class WrongView final : public View {
   std::int64_t batch_size() const override { return right_->batch_size(); }
   std::int64_t batches() const override { return right_->batches(); }
   std::vector<Dims> shapes(std::int64_t batch) const override { return right_->shapes(batch); }
-  std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
-    return right_->batch_samples(epoch, batch);
+  std::int64_t row_count(std::int64_t batch) const override { return right_->row_count(batch); }
+  std::vector<std::int64_t> samples_in(std::int64_t epoch, std::int64_t batch,
+                                       RowRange range) const override {
+    return right_->samples_in(epoch, batch, range);
   }
-  std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
+  std::vector<BatchCoordinate> batch_coordinates(std::int64_t epoch,
+                                                 std::int64_t batch) const override {
     return right_->batch_coordinates(epoch, batch);
   }
-  BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override {
+  using View::plan;
+  BatchPlan plan(std::int64_t epoch, std::int64_t batch, PlanLimit) const override {
     BatchPlan plan = right_->plan(epoch, batch);
     change_(plan);
     return plan;
   }
 
  protected:
-  std::vector<Row> rows(std::int64_t, std::int64_t) const override { return {}; }
+  std::vector<Row> rows(std::int64_t, std::int64_t, RowRange) const override { return {}; }
   void starts_of(std::int64_t sample, std::int64_t* starts) const override { starts[0] = sample; }
 
  private:

@@ -41,7 +41,7 @@ TEST(PngFormat, DrawsWhatWasAssembledInItsSecondFile) {
     layout.finish(files, 0);
     const Canvas canvas =
         preview.draw({std::as_bytes(std::span(values[0])), std::as_bytes(std::span(values[1]))},
-                     sample_captions(*view, 0, number));
+                     sample_captions(*view, 0, number, 100));
     std::vector<std::byte> expected(layout.files[0].size);
     write_png(expected, static_cast<std::uint32_t>(preview.width()),
               static_cast<std::uint32_t>(preview.height()), preview_palette(), canvas.pixels());

@@ -307,7 +307,7 @@ TEST(Preview, DatesOfSamplesAreWritten) {
   data.index<std::int64_t>("time", "<i8", {0, 6, 12}, {{"units", "hours since 2000-01-01"}});
   const auto view =
       parse_view(data.dataset(), R"({"window": {"time": 1}, "batch": 3, "variables": ["a"]})");
-  const auto captions = sample_captions(*view, 0, 0);
+  const auto captions = sample_captions(*view, 0, 0, 100);
   EXPECT_EQ(captions,
             (std::vector<std::string>{"2000-01-01", "2000-01-01T06:00", "2000-01-01T12:00"}));
   const Preview preview(*view, 0);

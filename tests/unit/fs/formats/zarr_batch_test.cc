@@ -14,8 +14,10 @@ using testing::ElementsAre;
 
 std::map<std::string, std::string> files(const View& view, std::int64_t epoch, std::int64_t batch) {
   std::map<std::string, std::string> result;
-  for (auto& [path, text] : zarr_batch_files(view, epoch, batch))
-    EXPECT_TRUE(result.emplace(path, text).second) << path;
+  for (const ZarrBatchFile& file : zarr_batch_files(view, epoch, batch)) {
+    EXPECT_EQ(file.size(), file.contents().size());
+    EXPECT_TRUE(result.emplace(file.path, file.contents()).second) << file.path;
+  }
   return result;
 }
 
@@ -72,7 +74,8 @@ TEST(ZarrBatch, FileNamesAreTheSameForEveryBatch) {
                  R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
   auto paths = [&](std::int64_t epoch, std::int64_t batch) {
     std::vector<std::string> result;
-    for (const auto& [path, text] : zarr_batch_files(*view, epoch, batch)) result.push_back(path);
+    for (const ZarrBatchFile& file : zarr_batch_files(*view, epoch, batch))
+      result.push_back(file.path);
     return result;
   };
   EXPECT_EQ(paths(0, 0), paths(0, 1));

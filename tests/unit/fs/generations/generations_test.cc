@@ -9,7 +9,7 @@
 namespace batchfs {
 namespace generations_test {
 
-constexpr FileNumber kControl = 2, kFolder = 20, kFile = 21, kLink = 22;
+constexpr FileNumber kControl = 2, kInner = 19, kFolder = 20, kFile = 21, kLink = 22;
 
 /// A file system of the folder "d" and its file "f", whose size says which one it is.
 class FakeFiles : public StateFiles {
@@ -20,6 +20,7 @@ class FakeFiles : public StateFiles {
     if (parent == kRootIno && name == ".batchfs") return attributes(2);
     if (parent == kRootIno && name == "d") return attributes(kFolder);
     if (parent == kFolder && name == "f") return attributes(kFile);
+    if (parent == kFolder && name == "e") return attributes(kInner);
     if (parent == kControl && name == "link") return attributes(kLink);
     return std::nullopt;
   }
@@ -33,9 +34,11 @@ class FakeFiles : public StateFiles {
     if (directory == kFolder) visit("f", kFile, false, 1);
   }
   std::optional<FileNumber> parent(FileNumber number) const override {
+    if (number == kInner) return kFolder;
     return number == kFile ? kFolder : number == kLink ? kControl : FileNumber{kRootIno};
   }
   std::string path(FileNumber number) const override {
+    if (number == kInner) return "d/e";
     return number == kFile ? "d/f" : number == kLink ? ".batchfs/link" : "d";
   }
   std::optional<std::string> link_target(FileNumber) const override { return std::nullopt; }
@@ -251,6 +254,17 @@ TEST_F(GenerationsTest, FilesBeyondALimitAreGivenUp) {
   generations_.forget(file, 1);
   for (const Ino other : others) generations_.forget(other, 1);
   EXPECT_EQ(outdated(), Names());
+}
+
+TEST_F(GenerationsTest, DirectoriesAreGivenUpWhereThereAreTwiceAsManyNames) {
+  const Ino folder = look_up(kRootIno, "d");
+  look_up(folder, "e");
+  const std::size_t limit = 4;
+  FileNumber others = 100;
+  while (generations_.kernel_names() < 2 * limit + 1) known_.refer({1, others++});
+  EXPECT_EQ(outdated(), Names());
+  known_.refer({1, others});
+  EXPECT_EQ(outdated(), (Names{{folder, "e"}}));
 }
 
 TEST_F(GenerationsTest, PassthroughIsOfTheMount) {

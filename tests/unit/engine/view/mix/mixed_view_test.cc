@@ -6,6 +6,7 @@
 
 #include "engine/view/samples/sample_index.h"
 #include "tests/unit/engine/view/assembled.h"
+#include "tests/unit/engine/view/provenance_of.h"
 
 namespace batchfs {
 namespace mixed_view_test {
@@ -73,7 +74,7 @@ TEST_F(MixedViewTest, LabelsAreThoseOfOneViewAfterTheOther) {
 
 TEST_F(MixedViewTest, DescriptionsNameTheViews) {
   const auto view = mixture(R"(, "batch": 10)");
-  const Json schema = view->schema(), provenance = view->provenance(0, 0);
+  const Json schema = view->schema(), provenance = provenance_of(view, 0, 0);
   EXPECT_EQ(schema["components"][1]["first"], 6);
   EXPECT_EQ(schema["mixing"], "sample");
   for (std::size_t i = 0; i < 10; ++i) {

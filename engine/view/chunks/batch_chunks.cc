@@ -1,0 +1,24 @@
+#include "engine/view/chunks/batch_chunks.h"
+
+#include <vector>
+
+#include "engine/view/chunks/chunk_set.h"
+
+namespace batchfs {
+
+std::int64_t for_each_chunk(const View& view, std::int64_t epoch, std::int64_t batch,
+                            const UseChunk& use) {
+  std::vector<ChunkSet> met;
+  for (const Variable* variable : view.variables())
+    met.emplace_back(variable->array->grid().chunk_count());
+  const auto reserve = [](std::uint64_t) { return nullptr; };
+  std::int64_t boxes = 0;
+  for (ChunkWalk& walk : view.chunk_walks(epoch, batch))
+    while (const auto chunk = walk.next()) {
+      ++boxes;
+      if (met[chunk->variable].insert(chunk->chunk, reserve)) use(chunk->variable, chunk->chunk);
+    }
+  return boxes;
+}
+
+}  // namespace batchfs
