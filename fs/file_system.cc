@@ -23,10 +23,10 @@ Box chunk_box(const Array& array, std::int64_t chunk) {
   return array.grid().box(array.grid().chunk(chunk));
 }
 
-/// Texts of more bytes are not made for their length alone.
+/// Texts with more bytes are not made just to get their length.
 constexpr std::uint64_t kMaxSizedText = 1 << 20;
 
-/// What a text has reserved: of the memory for texts, and of the engine's.
+/// Reservations of a text: from the memory for texts, and from the engine's.
 struct TextMemory {
   Budget::Reservation of_texts, of_all;
 };
@@ -159,10 +159,10 @@ std::uint64_t FileSystem::size_of(const Node& node, FileNumber number) const {
   }
 }
 
-/// Of a text that is the same as long as this lives.
+/// The size of a text that does not change while this lives.
 std::uint64_t FileSystem::fixed_size(const Node& node, FileNumber number) const {
   const std::lock_guard lock(texts_mutex_);
-  // Those of arrays are short, and many.
+  // Texts of arrays are short, and many.
   if (node.kind == Node::Kind::array_summary || node.kind == Node::Kind::array_metadata)
     return text_of(node).size();
   const auto [known, is_new] = sizes_.try_emplace(static_cast<std::uint64_t>(number), 0);

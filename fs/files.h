@@ -22,8 +22,8 @@ struct Attributes {
   bool directory = false;
   bool link = false;     // symbolic
   bool control = false;  // its contents change
-  /// Exact, or 0 where the length is known when all is read: of control files and long texts. Those
-  /// are read without the kernel's cache.
+  /// Exact, or 0 if the length is known only after reading everything: for control files and long
+  /// texts, which are read without the kernel's cache.
   std::uint64_t size = 0;
   /// Preferred size of reads, in bytes. Python buffers files with it: np.load(mmap_mode="r") reads
   /// that much twice to parse a header of 128 bytes, which must not cost more than the mapping of a

@@ -2,8 +2,8 @@
 // Open files whose text is made as it is read.
 //
 // A text is made from its beginning on. Readers leave a cursor where they ended, from which the
-// next read goes on; one that comes from elsewhere begins anew. All files share a few cursors, so
-// that open files cost no memory.
+// next read continues; a read at another place starts from the beginning. All files share a few
+// cursors, so open files cost no memory.
 
 #include <cstdint>
 #include <functional>
@@ -18,25 +18,25 @@
 
 namespace batchfs {
 
-/// Cursors that nobody reads with at the moment. Thread-safe.
+/// Cursors that are not in use. Thread-safe.
 class TextCursors {
  public:
   static constexpr std::size_t kMax = 16;
 
   struct Cursor {
     std::unique_ptr<TextSource> source;
-    std::string piece;        // what it gave last
+    std::string piece;        // the last one of `source`
     std::uint64_t begin = 0;  // of the piece, in the text
     bool ended = false;
     std::uint64_t end() const { return begin + piece.size(); }
   };
 
-  /// The cursor of `owner` that is nearest before `offset`; one without a source: there is none.
+  /// Takes the cursor of `owner` that is nearest before `offset`; without a source if there is none.
   Cursor take(const void* owner, std::uint64_t offset);
-  /// Of too many, those that were used least recently go.
+  /// Returns a cursor. Drops the least recently used ones beyond kMax.
   void put(const void* owner, Cursor cursor);
   void drop(const void* owner);
-  /// Gives all memory back.
+  /// Frees all memory.
   void clear();
 
  private:

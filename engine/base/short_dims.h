@@ -69,7 +69,7 @@ class ShortDims {
   std::uint32_t size_ = 0;
 };
 
-/// As Box.
+/// A Box with ShortDims.
 struct ShortBox {
   ShortDims start;
   ShortDims shape;

@@ -13,13 +13,13 @@ struct RowRange {
   std::int64_t end() const { return first + count; }
 };
 
-/// What a list has of these rows; nothing where it is of something else (xbatcher: one sample).
+/// The entries of a list for these rows; none if the list is not by rows (xbatcher: one sample).
 inline std::span<const std::int64_t> in_range(std::span<const std::int64_t> list, RowRange range) {
   if (static_cast<std::size_t>(range.end()) > list.size()) return {};
   return list.subspan(static_cast<std::size_t>(range.first), static_cast<std::size_t>(range.count));
 }
 
-/// Rows that are looked at together: enough to make up for a call, few enough to cost no memory.
+/// Rows that are processed together: enough to amortize a call, few enough to cost no memory.
 inline constexpr std::int64_t kRowsAtATime = 512;
 
 /// Calls `use(part)` for rows, kRowsAtATime at most at a time.

@@ -178,8 +178,8 @@ class View {
   virtual Json schema() const;
   virtual Json resolved() const;
 
-  /// What batch-….json lists, see ProvenanceText, and the chunks that it names last. They refer to
-  /// this view.
+  /// The lists of batch-….json, see ProvenanceText, and the chunks at its end. They refer to this
+  /// view.
   virtual std::vector<ProvenanceList> provenance_lists(std::int64_t epoch,
                                                        std::int64_t batch) const;
   virtual std::vector<ChunkWalk> chunk_walks(std::int64_t epoch, std::int64_t batch) const;

@@ -1,4 +1,4 @@
-// What batch-….json lists of a view of one dataset.
+// The lists in batch-….json for a view of one dataset.
 
 #include <algorithm>
 

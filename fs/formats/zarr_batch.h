@@ -13,7 +13,7 @@
 
 namespace batchfs {
 
-/// A file that is no chunk of a tensor.
+/// A file that is not a chunk of a tensor.
 struct ZarrBatchFile {
   std::string path;  // below batch-….zarr/
   std::string text;  // of metadata

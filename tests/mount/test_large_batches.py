@@ -133,7 +133,7 @@ def test_a_batch_with_a_long_list_is_refused(mount_at, store, tmp_path):
 
 @pytest.mark.says("memory-names")
 def test_names_that_the_kernel_keeps_are_limited(mount_at, store, tmp_path):
-    """Of files, and of directories that are not listed: there are as many epochs as one can name."""
+    """Names of files, and of directories that are not listed: any number of epochs can be named."""
     directory = mount_at(store, tmp_path / "mnt", {"v": VIEWS["small"]}, "--memory", "1M")
     limit = 4096
     for number in range(6 * limit):

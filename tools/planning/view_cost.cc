@@ -72,7 +72,7 @@ struct VariableSums {
   std::vector<double> used_lengths;  // per dimension: positions of which something is used
 };
 
-/// What a batch takes of a chunk.
+/// The parts of a chunk that a batch takes.
 struct TakenBoxes {
   std::vector<Box> boxes;  // the first kMaxBoxes
   double elements = 0;     // of all
@@ -122,7 +122,8 @@ struct TakenChunks {
   }
 };
 
-/// Adds what a batch takes of its chunks. Of many boxes, only those of some chunks are looked at.
+/// Adds the parts that a batch takes of its chunks. If there are many boxes, inspects only those of
+/// some chunks.
 void add_batch(const View& view, std::int64_t batch, std::vector<VariableSums>& sums) {
   std::vector<TakenChunks> taken(view.variables().size());
   std::vector<std::int64_t> first(view.variables().size(), -1);

@@ -52,7 +52,7 @@ void add_starts(const View& view, std::int64_t epoch, std::int64_t stretch,
       for (std::size_t w = 0; w < each.size(); ++w) starts[w].push_back(each[w]);
     }
   };
-  // Of long batches, rows that are spread over all of it.
+  // For a long batch, takes rows that are spread over all of it.
   const std::int64_t most = std::max<std::int64_t>(1, kMaxRows / stretches.batches);
   for (std::int64_t b = 0; b < stretches.batches; ++b) {
     const std::int64_t batch = stretches.batch(stretch, b), rows = view.row_count(batch);

@@ -12,14 +12,14 @@
 
 namespace batchfs {
 
-/// The caller writes what is valid: in objects a key before each value. Not thread-safe.
+/// Precondition: the calls make valid JSON, in objects a key before each value. Not thread-safe.
 class JsonWriter {
  public:
   void begin_object() { begin('{'); }
   void end_object() { end('}'); }
   void begin_array() { begin('['); }
   void end_array() { end(']'); }
-  /// Behind the document.
+  /// Ends the document.
   void end_line() { text_ += '\n'; }
   void key(std::string_view name);
   void value(std::int64_t number);
@@ -32,7 +32,7 @@ class JsonWriter {
  private:
   void begin(char bracket);
   void end(char bracket);
-  /// What stands before a value: a comma where it is not the first, and its indentation.
+  /// Writes the text before a value: a comma unless it is the first, and its indentation.
   void place();
   void new_line();
 
