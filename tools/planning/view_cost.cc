@@ -340,19 +340,17 @@ ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget) 
 std::optional<double> follow_epoch(const View& view, const ViewCost& cost,
                                    const ReuseMemory& memory) {
   constexpr std::int64_t kMaxBatches = 8 << 10;
-  constexpr std::size_t kMaxParts = 1 << 19;
+  constexpr std::int64_t kMaxVisits = 1 << 21;
   if (cost.lanes > 1 || view.batches() > kMaxBatches) return std::nullopt;
   ChunkReuse reuse(memory.kept, memory.joined);
-  std::size_t parts = 0;
+  std::int64_t boxes = 0;
   for (std::int64_t batch = 0; batch < view.batches(); ++batch) {
-    const BatchPlan plan = view.plan(0, batch);
-    parts += plan.parts.size();
-    if (parts > kMaxParts) return std::nullopt;
-    for (const ChunkUse& use : plan.chunks) {
-      const Array& array = *view.variables()[use.variable]->array;
-      reuse.use({&array, use.chunk}, static_cast<double>(array.chunk_bytes()),
+    boxes += for_each_chunk(view, 0, batch, [&](std::uint32_t variable, std::int64_t chunk) {
+      const Array& array = *view.variables()[variable]->array;
+      reuse.use({&array, chunk}, static_cast<double>(array.chunk_bytes()),
                 ChunkCache::memory_of_all(1, array.chunk_bytes()));
-    }
+    });
+    if (boxes > kMaxVisits) return std::nullopt;
     reuse.next_batch();
   }
   return reuse.decoded();
