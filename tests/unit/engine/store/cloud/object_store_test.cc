@@ -132,9 +132,9 @@ TEST_F(ObjectStoreTest, WrongRangesAreErrorsOrAskedForAgain) {
     return Answer{.status = 206, .headers = {{"Content-Range", value}}, .body = body};
   };
   for (const Answer& answer :
-       {range("bytes 5-7/10", "567"), range("bytes 2-5/10", "2345"), range("bytes 2-3/10", "23"),
-        range("bytes 2-4/10", "23"), range("items 2-4/10", "234"), range("bytes 4-2/10", "234"),
-        range("bytes 2-4/3", "234"), Answer{.status = 206, .body = "234"},
+       {range("bytes 5-7/10", "567"), range("bytes 2-3/10", "23"), range("bytes 2-4/10", "23"),
+        range("items 2-4/10", "234"), range("bytes 4-2/10", "234"), range("bytes 2-4/3", "234"),
+        Answer{.status = 206, .body = "234"},
         Answer{.status = 416, .headers = {{"Content-Range", "bytes */10"}}},
         Answer{.status = 204}}) {
     wrong = answer;
@@ -143,8 +143,12 @@ TEST_F(ObjectStoreTest, WrongRangesAreErrorsOrAskedForAgain) {
                   store->read("a", {2, 3});
                 }),
                 ::testing::AnyOf(ErrorCode::io, ErrorCode::corrupt));
-    if (answer.body.size() > 3) continue;  // more than was asked for is not tried again
     times = 2;
+    EXPECT_EQ(text(store->read("a", {2, 3})), "234");
+  }
+  for (const Answer& wider : {range("bytes 2-5/10", "2345"), range("bytes 0-9/10", "0123456789")}) {
+    wrong = wider;
+    times = 1000;
     EXPECT_EQ(text(store->read("a", {2, 3})), "234");
   }
   wrong = range("bytes 0-9/10", "0123456789");
