@@ -233,4 +233,7 @@ def test_a_coordinate_of_many_chunks_is_read_at_its_ends(good, tmp_path):
         (tmp_path / f"a.zarr/x/c/{number}").write_bytes(b"broken")
     assert inspect(good, tmp_path / "a.zarr")["arrays"]["x"]["range"] == {"first": 0, "last": 999}
     (tmp_path / "a.zarr/x/c/0").write_bytes(b"broken")
-    assert "range" not in inspect(good, tmp_path / "a.zarr")["arrays"]["x"]
+    broken = inspect(good, tmp_path / "a.zarr")["arrays"]["x"]
+    assert "range" not in broken and "(x/0)" in broken["unreadable"]
+    shown = good("inspect", tmp_path / "a.zarr").decode()
+    assert "The values of these coordinates cannot be read:\n  x: " in shown

@@ -25,9 +25,16 @@ def run(only, points, kinds, *options):
 
 @pytest.mark.not_sanitized("they bring an allocator of their own")
 @pytest.mark.parametrize("kinds, points", [(CALLS, 2), ("malloc", 20)])
-@pytest.mark.parametrize("only", ["inspect", "cat", "plan", "batch", "statistics"])
+@pytest.mark.parametrize("only", ["inspect", "cat", "http", "plan", "batch", "statistics"])
 def test_a_failing_call_ends_in_success_or_one_line(only, kinds, points):
     run(only, points, kinds)
+
+
+@pytest.mark.not_sanitized("they bring an allocator of their own")
+@pytest.mark.parametrize("only", ["cat", "http"])
+def test_libcrypto_without_memory(only):
+    """libcrypto goes on after an initialization that failed, and crashes."""
+    run(only, 150, "malloc", "--caller", "libcrypto")
 
 
 @pytest.mark.not_sanitized("they bring an allocator of their own")

@@ -70,6 +70,7 @@ Json entry_json(const InspectedArray& entry) {
   if (entry.cf || entry.range) json["decoded"] = decoded_json(entry);
   if (!entry.undecoded.empty()) json["undecoded"] = entry.undecoded;
   if (entry.range) json["range"] = range_json(*entry.range);
+  if (!entry.unreadable.empty()) json["unreadable"] = entry.unreadable;
   if (!entry.unsupported.empty()) json["unsupported"] = entry.unsupported;
   if (!entry.fields.empty()) {
     json["fields"] = Json::object();

@@ -175,11 +175,7 @@ std::optional<CoordinateRange> coordinate_range(const Variable& variable) {
   if (variable.axis != nullptr) return std::nullopt;
   if (variable.array != nullptr && variable.array->chunk_bytes() > kMaxChunkBytes)
     return std::nullopt;
-  try {
-    return read_range(variable);
-  } catch (const std::exception&) {  // values are not part of the metadata
-    return std::nullopt;
-  }
+  return read_range(variable);
 }
 
 std::string range_text(const CoordinateRange& range, const std::string& units) {

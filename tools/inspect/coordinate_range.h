@@ -20,8 +20,8 @@ struct CoordinateRange {
 };
 
 /// Reads a coordinate completely if it has at most 1 MiB in at most four chunks; else its first and
-/// last element. Blocks. nullopt: it has no elements, cannot be read, or its chunks are larger than
-/// 64 MiB.
+/// last element. Blocks. nullopt: it has no elements, its type cannot be read, or its chunks are larger than
+/// 64 MiB. Throws what reading throws.
 std::optional<CoordinateRange> coordinate_range(const Variable& variable);
 
 /// "90 to -90 degrees_north, step -0.25", "2000-01-01 to 2000-12-31T18:00, step 6 h", "500 hPa".

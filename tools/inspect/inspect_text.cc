@@ -279,13 +279,15 @@ std::string fields_text(const std::vector<InspectedArray>& entries) {
 
 std::string troubles_text(const OpenedStore& opened, const std::vector<InspectedArray>& entries,
                           const TextLayout& layout) {
-  std::string trouble, undecoded;
+  std::string trouble, undecoded, unreadable;
   for (const InspectedArray& entry : entries) {
     const std::string path = path_text(entry.metadata->path);
     if (!entry.unsupported.empty())
       trouble += "  " + printable(path + ": " + entry.unsupported) + "\n";
     if (!entry.undecoded.empty())
       undecoded += "  " + printable(path + ": " + entry.undecoded) + "\n";
+    if (!entry.unreadable.empty())
+      unreadable += "  " + printable(path + ": " + entry.unreadable) + "\n";
   }
   for (const auto& [key, why] : opened.hierarchy->problems)
     if (is_in_group(key, opened.group)) trouble += "  " + printable(key + ": " + why) + "\n";
@@ -294,6 +296,9 @@ std::string troubles_text(const OpenedStore& opened, const std::vector<Inspected
   if (!undecoded.empty())
     out +=
         "\n" + layout.problem("Cannot be decoded, only read with --decode raw:") + "\n" + undecoded;
+  if (!unreadable.empty())
+    out += "\n" + layout.problem("The values of these coordinates cannot be read:") + "\n" +
+           unreadable;
   if (!trouble.empty()) out += "\n" + layout.problem("Cannot be read:") + "\n" + trouble;
   std::string notes;
   for (const auto& [key, why] : opened.hierarchy->notes)

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "engine/array/string_array.h"
+#include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/dataset/fields.h"
 #include "tools/cli/progress.h"
@@ -53,6 +54,15 @@ Variable variable_of(const InspectedArray& entry) {
   return variable;
 }
 
+/// Values are not part of the metadata: the rest is shown without those that cannot be read.
+void read_range(InspectedArray& coordinate) {
+  try {
+    coordinate.range = coordinate_range(variable_of(coordinate));
+  } catch (...) {
+    coordinate.unreadable = error_of(std::current_exception()).what();
+  }
+}
+
 }  // namespace
 
 std::string InspectedArray::attribute(const char* key) const {
@@ -98,7 +108,7 @@ void read_ranges(std::vector<InspectedArray>& arrays) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i; (i = next++) < coordinates.size();)
-      coordinates[i]->range = coordinate_range(variable_of(*coordinates[i]));
+      read_range(*coordinates[i]);
   };
   std::vector<std::thread> workers;
   while (workers.size() + 1 < std::min(kRangeThreads, coordinates.size())) {

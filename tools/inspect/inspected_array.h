@@ -29,6 +29,7 @@ struct InspectedArray {
   std::string undecoded;                 // why the attributes cannot be decoded
   std::shared_ptr<const Array> array;    // of coordinates, else null
   std::optional<CoordinateRange> range;  // of coordinates whose values were read
+  std::string unreadable;                // why the coordinate's values could not be read
 
   /// Is it the coordinate of its only dimension?
   bool is_coordinate() const { return dims.size() == 1 && dims.front() == name; }

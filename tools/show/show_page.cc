@@ -65,6 +65,7 @@ std::string array_row(const InspectedArray& array, const Links& links, bool meas
   const bool has_chunks = array.grid.chunk_shape().size() == metadata.shape.size();
   std::string values = array.range ? range_text(*array.range) : "";
   if (!array.unsupported.empty()) values = "cannot be read: " + array.unsupported;
+  if (!array.unreadable.empty()) values = "cannot be read: " + array.unreadable;
   std::string row =
       "<tr>" + name_cell(array, links) + cell(join(array.dims, ", ")) +
       cell(shape_text(metadata.shape)) + cell(shown_type(array)) + cell(shown_units(array)) +
@@ -182,6 +183,7 @@ std::string problems(const ShowPage& page) {
   for (const InspectedArray& array : *page.arrays) {
     const std::string path = path_text(array.metadata->path);
     if (!array.unsupported.empty()) add(path, array.unsupported);
+    if (!array.unreadable.empty()) add(path, array.unreadable);
     if (!array.undecoded.empty()) add(path, "is read as stored: " + array.undecoded);
   }
   if (count == 0) return {};

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/crypto.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {

@@ -17,6 +17,7 @@
 
 #include "engine/base/descriptor.h"
 #include "engine/base/system_error.h"
+#include "engine/store/crypto.h"
 #include "engine/store/http/concurrency_limit.h"
 #include "engine/store/http/http_transfer.h"
 
@@ -25,6 +26,7 @@ namespace batchfs {
 namespace {
 
 void initialize_curl() {
+  initialize_libcrypto();  // libcurl ignores the result
   static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (code != CURLE_OK) throw Error(ErrorCode::internal, "libcurl does not start");
 }

@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 
 #include "engine/base/strings.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/crypto.h"
 
 namespace batchfs {
 
@@ -15,6 +15,7 @@ namespace {
 
 /// nullopt where libcrypto does not compute this one (MD5 in FIPS mode).
 std::optional<std::string> digest_of(const Buffer& body, const EVP_MD* kind) {
+  initialize_libcrypto();
   std::string digest(EVP_MAX_MD_SIZE, '\0');
   unsigned int size = 0;
   if (EVP_Digest(body.data(), body.size(), reinterpret_cast<unsigned char*>(digest.data()), &size,

@@ -1,9 +1,11 @@
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/crypto.h"
 
 #include <algorithm>
 #include <cctype>
 #include <memory>
+#include <new>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/pem.h>
@@ -24,7 +26,15 @@ Error crypto_failure(const char* what) {
 
 }  // namespace
 
+void initialize_libcrypto() {
+  // Succeeds without a default context, too.
+  if (OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, nullptr) != 1 ||
+      OSSL_LIB_CTX_get0_global_default() == nullptr)
+    throw std::bad_alloc();
+}
+
 std::string sha256(std::string_view data) {
+  initialize_libcrypto();
   std::string digest(32, '\0');
   unsigned int size = 0;
   if (EVP_Digest(data.data(), data.size(), reinterpret_cast<unsigned char*>(digest.data()), &size,
@@ -34,6 +44,7 @@ std::string sha256(std::string_view data) {
 }
 
 std::string hmac_sha256(std::string_view key, std::string_view data) {
+  initialize_libcrypto();
   std::string digest(32, '\0');
   unsigned int size = 0;
   // A null key means "the last one" to HMAC(); an empty std::string_view may hold a null pointer.
@@ -45,6 +56,7 @@ std::string hmac_sha256(std::string_view key, std::string_view data) {
 }
 
 std::string rsa_sha256(std::string_view private_key_pem, std::string_view data) {
+  initialize_libcrypto();
   const std::unique_ptr<BIO, decltype(&BIO_free)> input(
       BIO_new_mem_buf(private_key_pem.data(), static_cast<int>(private_key_pem.size())), BIO_free);
   if (!input) throw crypto_failure("a signature");

@@ -6,6 +6,11 @@
 
 namespace batchfs {
 
+/// Initializes libcrypto, once for the process. libcrypto goes on after an initialization that
+/// failed, and crashes: whatever uses it, or a library over it, calls this first. Throws
+/// std::bad_alloc, now and at each later call, where memory lacked. Thread-safe.
+void initialize_libcrypto();
+
 /// The digest's 32 bytes.
 std::string sha256(std::string_view data);
 std::string hmac_sha256(std::string_view key, std::string_view data);
