@@ -6,7 +6,7 @@
 
 namespace batchfs {
 
-/// Initializes libcrypto, once for the process. libcrypto goes on after an initialization that
+/// Initializes libcrypto, once for the process. libcrypto continues after an initialization that
 /// failed, and crashes: whatever uses it, or a library over it, calls this first. Throws
 /// std::bad_alloc, now and at each later call, where memory lacked. Thread-safe.
 void initialize_libcrypto();

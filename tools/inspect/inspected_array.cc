@@ -107,8 +107,7 @@ void read_ranges(std::vector<InspectedArray>& arrays) {
       coordinates.push_back(&entry);
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < coordinates.size();)
-      read_range(*coordinates[i]);
+    for (std::size_t i; (i = next++) < coordinates.size();) read_range(*coordinates[i]);
   };
   std::vector<std::thread> workers;
   while (workers.size() + 1 < std::min(kRangeThreads, coordinates.size())) {
