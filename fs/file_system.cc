@@ -278,6 +278,7 @@ std::shared_ptr<OpenFile> FileSystem::open_batch_text(const Node& node) const {
   if (slot.content == BatchSlot::Content::provenance)
     return std::make_shared<StreamedFile>(
         cursors_, [this, node] { return provenance(node); },
+        [this](std::function<void()> work) { engine_.post(kReaderWaits, std::move(work)); },
         provenance_size(node) == 0 ? direct : kernel);
   ZarrBatchFile file = zarr_file(node);
   if (file.values)

@@ -1,6 +1,7 @@
 #pragma once
 // A text that is made piece by piece.
 
+#include <memory>
 #include <string>
 
 namespace batchfs {
@@ -10,6 +11,8 @@ class TextSource {
   virtual ~TextSource() = default;
   /// The next piece, of some ten kilobytes; empty at the end. Throws Error.
   virtual std::string next() = 0;
+  /// Another source of the remaining text, in little memory; null where that is not possible.
+  virtual std::unique_ptr<TextSource> fork() const { return nullptr; }
 };
 
 }  // namespace batchfs

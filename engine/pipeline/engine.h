@@ -88,6 +88,10 @@ class Engine {
   /// alive. Chunks that are still being decoded are kept when they are done: call it again then.
   /// Precondition: nobody opens batches or reads arrays of it any more, and its views live.
   void forget(const Store& store);
+  /// Runs the work on a worker thread; drops it after stop(). It must end soon, and not throw.
+  void post(Urgency urgency, std::function<void()> work) noexcept {
+    executor_.post(urgency, std::move(work));
+  }
   /// Memory of the budget that the caller holds: the metadata of a store that is added later.
   Budget::Reservation hold(std::uint64_t bytes) {
     return budget_.reserve(std::min(bytes, budget_.limit()));

@@ -104,13 +104,15 @@ Listener::Listener(Listener&& other) noexcept
       device_(other.device_),
       inode_(other.inode_) {}
 
-Listener::~Listener() {
+Listener::~Listener() { close(); }
+
+void Listener::close() {
   if (fd_ < 0) return;
   // Unless another process has put its own there meanwhile.
   struct stat at;
   if (::lstat(path_.c_str(), &at) == 0 && at.st_dev == device_ && at.st_ino == inode_)
     ::unlink(path_.c_str());
-  ::close(fd_);
+  ::close(std::exchange(fd_, -1));
 }
 
 }  // namespace batchfs::handoff

@@ -18,7 +18,7 @@
 namespace batchfs::handoff {
 
 /// A bound and listening socket (SOCK_SEQPACKET, close-on-exec, non-blocking). The path appears
-/// when one can connect to it and is removed with this object.
+/// when one can connect to it and is removed with this object, or by close().
 class Listener {
  public:
   /// Listens at this path, replacing a socket without a listener. Throws invalid_argument if
@@ -30,6 +30,9 @@ class Listener {
   ~Listener();
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&&) = delete;
+
+  /// Removes the path and resets the connections that were not accepted. fd() is invalid then.
+  void close();
 
   int fd() const { return fd_; }
   /// Absolute.

@@ -116,10 +116,15 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
   thread_ = std::thread([this] { run(); });
 }
 
-HandoffServer::~HandoffServer() {
+void HandoffServer::end() {
+  if (!thread_.joinable()) return;
   inbox_->stopping = true;
   inbox_->rouse();
   thread_.join();
+}
+
+HandoffServer::~HandoffServer() {
+  end();
   teller_ = nullptr;  // destroyed first: a text that is being made calls statistics()
   ::close(events_);
 }
@@ -193,6 +198,8 @@ void HandoffServer::run() {
       break;
     }
   }
+  // A reader that connects from now on finds another server, or none.
+  listener_.close();
   for (Delivery* delivery : options_.deliveries) delivery->freeze();
   readers_.clear();
   publish();

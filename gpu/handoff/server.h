@@ -58,6 +58,10 @@ class HandoffServer {
   /// finish afterwards are dropped.
   ~HandoffServer();
   HandoffServer(const HandoffServer&) = delete;
+
+  /// Ends every connection and removes the socket, like the destructor, and does not wait for a
+  /// text that is being made. Call from the thread that destroys it.
+  void end();
   HandoffServer& operator=(const HandoffServer&) = delete;
 
   /// Readers that connect from now on get these views. `held` and `reading` as in Options.

@@ -22,12 +22,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Bounds the connections that a server closes without an answer.
+constexpr int kMaxConnections = 16;
+
 bool exists(const std::string& path) {
   struct stat at;
   return ::stat(path.c_str(), &at) == 0;
 }
 
-/// There is no source of batches.
+/// No source has the reader's batches.
 struct Gone : Error {
   Gone(std::string why, std::string where)
       : Error(ErrorCode::io, std::move(why), std::move(where)) {}
@@ -96,6 +99,35 @@ Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(opti
   reading_ = source_->reading();
 }
 
+/// A server that ends leaves connections unanswered until it closes its socket, and them with it:
+/// the next attempt then meets its successor, or nobody. Throws Lost, or the server's refusal.
+std::unique_ptr<Source> Reader::connect_to_server() {
+  const auto mode = options_.mode == "server"   ? handoff::Mode::server
+                    : options_.mode == "client" ? handoff::Mode::client
+                    : options_.mode == "shm"    ? handoff::Mode::shm
+                                                : handoff::Mode::automatic;
+  for (int attempt = 1;; ++attempt) {
+    const int socket = handoff::connect_to(socket_);
+    if (socket < 0) throw Lost{describe_system_error(errno)};
+    try {
+      handoff::require_own_server(socket, socket_);
+    } catch (...) {
+      ::close(socket);
+      throw;
+    }
+    try {
+      return std::make_unique<SocketSource>(
+          socket,
+          SocketSource::Options{view_, options_.rank, options_.world, mode,
+                                why_copied_.empty() ? options_.device : nullptr,
+                                options_.device_memory},
+          options_.interrupted);
+    } catch (const Lost& lost) {
+      if (!lost.closed || attempt == kMaxConnections) throw;
+    }
+  }
+}
+
 /// Finds a source: the hand-off, else the files.
 void Reader::connect() {
   source_ = nullptr;
@@ -104,24 +136,7 @@ void Reader::connect() {
   std::exception_ptr refusal;
   if (options_.mode != "files") {
     try {
-      const int socket = handoff::connect_to(socket_);
-      if (socket < 0) throw Lost{describe_system_error(errno)};
-      try {
-        handoff::require_own_server(socket, socket_);
-      } catch (...) {
-        ::close(socket);
-        throw;
-      }
-      const auto mode = options_.mode == "server"   ? handoff::Mode::server
-                        : options_.mode == "client" ? handoff::Mode::client
-                        : options_.mode == "shm"    ? handoff::Mode::shm
-                                                    : handoff::Mode::automatic;
-      source_ = std::make_unique<SocketSource>(
-          socket,
-          SocketSource::Options{view_, options_.rank, options_.world, mode,
-                                why_copied_.empty() ? options_.device : nullptr,
-                                options_.device_memory},
-          options_.interrupted);
+      source_ = connect_to_server();
     } catch (const Lost& lost) {
       why_files_ = lost.why;
       refusal = std::make_exception_ptr(
@@ -163,6 +178,11 @@ std::string Reader::why_copied() {
   return why_copied_.empty() && source_ != nullptr ? source_->why_copied() : why_copied_;
 }
 
+bool Reader::is_outdated() {
+  const std::lock_guard lock(mutex_);
+  return !why_outdated_.empty();
+}
+
 std::shared_ptr<Batch> Reader::on_device(std::shared_ptr<Batch> batch) const {
   if (batch == nullptr || options_.device == nullptr || batch->device != nullptr) return batch;
   return copied_to(options_.device, std::move(batch));
@@ -189,10 +209,11 @@ std::int64_t Reader::count(const Position& position) const {
 
 /// Connects to a new source at the same position. Throws Gone.
 void Reader::reconnect(const std::string& why) {
-  const Gone gone(
-      "the batchfs process is gone (" + why +
-          "); what was read stays valid. Start it again and continue from the saved state",
-      options_.place);
+  const auto gone = [&](const std::string& what) {
+    return Gone(
+        what + "; what was read stays valid. Start it again and continue from the saved state",
+        options_.place);
+  };
   try {
     connect();
     // Files do not report their reading; but when they answer, the next daemon's hand-off does,
@@ -201,17 +222,21 @@ void Reader::reconnect(const std::string& why) {
       return reading_.session != 0 && source_->reading().session == 0;
     };
     if (must_tell()) connect();
-    if (must_tell()) throw gone;
+    if (must_tell()) throw Lost{why_files_};
+    const handoff::ReadingRecord now = source_->reading();
+    if (now.session != 0 && now.session == reading_.session && now.number != reading_.number) {
+      why_outdated_ =
+          "the store was read again since this was opened, and a new connection gets the new state "
+          "(" +
+          why + "); what was read stays valid. Open it again";
+      throw Gone(why_outdated_, options_.place);
+    }
     if (source_->schema()->schema_json != schema_->schema_json ||
         source_->schema()->view_json != schema_->view_json)
-      throw gone;  // the view has changed
-    const handoff::ReadingRecord now = source_->reading();
-    if (now.session != 0 && now.session == reading_.session && now.number != reading_.number)
-      throw Gone(
-          "the store was read again since this was opened, and a new connection gets the "
-          "new state (" +
-              why + "); what was read stays valid. Open it again",
-          options_.place);
+      throw Gone("the connection was lost (" + why +
+                     "), and the view has changed since this was opened; what was read stays "
+                     "valid. Open it again",
+                 options_.place);
     if (started_) source_->start(series_, options_.ahead);
   } catch (const Gone&) {
     source_ = nullptr;
@@ -219,15 +244,16 @@ void Reader::reconnect(const std::string& why) {
   } catch (const Error& error) {
     source_ = nullptr;
     if (error.code() == ErrorCode::interrupted) throw;
-    throw gone;
-  } catch (const Lost&) {
+    throw gone("the batchfs process is gone (" + why + "): " + error.what());
+  } catch (const Lost& lost) {
     source_ = nullptr;
-    throw gone;
+    throw gone("the batchfs process is gone (" + lost.why + ")");
   }
 }
 
 template <class Call>
 auto Reader::on_source(Call&& call) {
+  if (!why_outdated_.empty()) throw Gone(why_outdated_, options_.place);
   bool fresh = false;
   // the connection belongs to another process
   if (source_ == nullptr || process_ != this_process()) {

@@ -61,6 +61,10 @@ class Reader {
   /// empty when none was.
   std::string why_copied();
 
+  /// Was the store read again since this was opened, and the connection lost? Every further call
+  /// throws then: a new connection has another state of the store.
+  bool is_outdated();
+
   /// How many batches start() of this position yields.
   std::int64_t count(const Position& position) const;
   /// From now on next() returns these batches.
@@ -76,6 +80,7 @@ class Reader {
  private:
   explicit Reader(ReaderOptions options);
   void connect();
+  std::unique_ptr<Source> connect_to_server();
   void reconnect(const std::string& why);
   void check_position(const Position& position) const;
   /// Runs `call` on the source; if that is lost, once more on a new one, at the same position.
@@ -93,8 +98,9 @@ class Reader {
   std::mutex mutex_;  // guards the members below
   std::unique_ptr<Source> source_;
   std::string why_files_, why_copied_;
-  int process_ = 0;  // the process that connected
-  Series series_;    // the remaining batches
+  std::string why_outdated_;  // empty: it is not
+  int process_ = 0;           // the process that connected
+  Series series_;             // the remaining batches
   bool started_ = false;
 };
 

@@ -101,7 +101,7 @@ void Link::send(const void* message, std::size_t size) {
         const ssize_t sent = ::send(socket_, message, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent >= 0) return;
         if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
-          throw Lost{"it has ended its connection"};
+          throw Lost{.why = "it has ended its connection", .closed = true};
       }
     }
     if (looks > kGreetingMilliseconds / kLookMilliseconds) throw Lost{"it takes no messages"};
@@ -224,7 +224,9 @@ std::span<const std::byte> SocketSource::receive(std::vector<Descriptor>& descri
       descriptors = std::move(received.descriptors);
       return bytes;
     }
-    if (received.size == 0) throw Lost{"it has ended its connection"};
+    // A connection is reset when the other end has not read all of it.
+    if (received.size == 0 || errno == ECONNRESET)
+      throw Lost{.why = "it has ended its connection", .closed = true};
     if (errno != EAGAIN) throw Lost{std::string("its connection broke: ") + std::strerror(errno)};
     if (milliseconds == 0) return {};
     int wait = kLookMilliseconds;

@@ -50,6 +50,7 @@ class Source {
 struct Lost {
   std::string why;
   bool cannot_map = false;  // it is alive, but its device memory cannot be used here
+  bool closed = false;      // the other end has closed the connection
 };
 
 }  // namespace batchfs::reader

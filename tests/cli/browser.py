@@ -28,15 +28,17 @@ class Browser:
             [self.program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe",
              f"--user-data-dir={self._folder.name}", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False,
-            preexec_fn=descriptors)
+            preexec_fn=descriptors, env=os.environ | {"XDG_CONFIG_HOME": self._folder.name})  # which browsers at work would share
         os.close(to_browser)
         os.close(from_browser)
         self._number, self._rest, self._session = 0, b"", None
+        self._loaded = set()  # loaders of the documents whose load event has come
         self.messages = []  # of the console, and errors
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.call(domain + ".enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
         return self
 
     def __exit__(self, *_):
@@ -60,6 +62,8 @@ class Browser:
         event = json.loads(message)
         if event.get("method") in ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
             self.messages.append(event["params"])
+        if event.get("method") == "Page.lifecycleEvent" and event["params"]["name"] == "load":
+            self._loaded.add(event["params"]["loaderId"])
         return event
 
     def call(self, method, **parameters):
@@ -76,9 +80,10 @@ class Browser:
     def open(self, path, width=1280, height=800, *, dark=False, touch=False):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.call("Page.navigate", url=path.as_uri())
-        while self._next().get("method") != "Page.loadEventFired":
-            pass
+        # The event of an earlier document, such as about:blank, may come later than the answer.
+        loader = self.call("Page.navigate", url=path.as_uri())["loaderId"]
+        while loader not in self._loaded:
+            self._next()
 
     def value(self, expression):
         """The value of a JavaScript expression."""

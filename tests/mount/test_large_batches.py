@@ -144,7 +144,7 @@ def test_names_that_the_kernel_keeps_are_limited(mount_at, store, tmp_path):
     assert eventually(lambda: status(directory)["kernel_names"] <= 2 * limit)
 
 
-@pytest.mark.says("size-long")
+@pytest.mark.says("size-long", "text-places")
 @pytest.mark.not_sanitized("it takes several times the memory")
 def test_a_long_text_is_read_from_any_place(mount_at, store, tmp_path):
     directory = mount_at(store, tmp_path / "mnt", {"v": VIEWS["shuffled"]}, "--memory", str(MEMORY))
@@ -153,6 +153,9 @@ def test_a_long_text_is_read_from_any_place(mount_at, store, tmp_path):
     with open(path, "rb", buffering=0) as one, open(path, "rb", buffering=0) as other:
         for at in (len(text) - 100, 5_000_000, 4_999_000, 0, len(text), len(text) + 10, 123):
             assert os.pread(one.fileno(), 1000, at) == text[at:at + 1000]
+        # Any place, often before the one that was read last.
+        for at in np.random.default_rng(0).integers(0, len(text), 50).tolist():
+            assert os.pread(one.fileno(), 4096, at) == text[at:at + 4096]
         # Two readers of one file, each at a place of its own.
         for at in range(0, 3 << 20, 1 << 18):
             assert os.pread(one.fileno(), 1 << 18, at) == text[at:at + (1 << 18)]

@@ -146,7 +146,7 @@ def test_another_store_behind_the_same_socket_is_not_gone_on_with(serve, store, 
     server.kill()
     (tmp_path / "two.json").write_text(json.dumps(VIEWS["two"] | {"order": {"shuffle": "global", "seed": 4}}))
     server.start()
-    with pytest.raises(batchfs.Error, match="process is gone"):
+    with pytest.raises(batchfs.Error, match="the view has changed since this was opened"):
         list(iteration)
 
 

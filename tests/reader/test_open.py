@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -50,11 +51,8 @@ def test_a_view_may_be_a_file_and_a_store_a_url(field, view_file, tmp_path, monk
 
 
 def test_nothing_waits_by_the_clock_where_a_server_is_started_or_found(field, runtime, monkeypatch):
-    """A pause is only for a server that is about to end."""
-    import batchfs._server
-
     pauses = []
-    monkeypatch.setattr(batchfs._server.time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", pauses.append)
     store, values = field
     with batchfs.open(store, view=VIEW) as first, batchfs.open(store, view=VIEW) as second:
         assert same(values_of(first), values) and same(values_of(second), values)

@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -83,6 +85,46 @@ def test_an_unchanged_store_is_read_on(field, runtime, end):  # noqa: F811
         for batch in rest:
             for sample, values in zip(batch.index, batch["field"].numpy()[:, 0]):
                 assert same(values, first[int(sample)])
+
+
+class EndingServers:
+    """Listens in place of a server: closes each of the first connections, and with the last of them its socket."""
+
+    def __init__(self, path, connections):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        path.unlink(missing_ok=True)
+        directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+        self.socket.bind(f"/proc/self/fd/{directory}/{path.name}")  # an address holds 107 bytes
+        os.close(directory)
+        self.socket.listen(16)
+        self.thread = threading.Thread(target=self.end, args=(path, connections))
+        self.thread.start()
+
+    def end(self, path, connections):
+        for number in range(connections):
+            connection, _ = self.socket.accept()
+            if number == connections - 1:
+                path.unlink()
+                self.socket.close()
+            connection.close()
+
+
+@pytest.mark.filterwarnings("ignore:the server of")
+@pytest.mark.parametrize("connections", [1, 2, 3, 5])
+def test_a_server_that_ends_is_waited_for(field, runtime, connections):  # noqa: F811
+    store, _ = field
+    with opened(store) as data:
+        numbers = [batch.number for batch in data]
+        kill_server(runtime)
+        (path,) = runtime.glob("*/*.sock")
+        ending = EndingServers(path, connections)
+        assert [batch.number for batch in data] == numbers
+        ending.thread.join()
+        kill_server(runtime)
+        ending = EndingServers(path, connections)
+        with opened(store) as second:
+            assert [batch.number for batch in second] == numbers
+        ending.thread.join()
 
 
 @pytest.mark.filterwarnings("ignore:the server of")

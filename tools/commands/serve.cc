@@ -165,7 +165,7 @@ void serve(const ServeOptions& options, StartReport& report) {
   ending.wait();
   if (refresher.stop(kStopTimeout)) return;
   // A read of a store on a network disk may never return: do not wait for it.
-  ::unlink(server.path().c_str());
+  server.end();
   ::_exit(1);
 }
 

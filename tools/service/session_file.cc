@@ -19,7 +19,8 @@ namespace batchfs {
 namespace {
 
 const char* const kOption = "--session ";
-constexpr std::chrono::seconds kEndingTime{5};
+/// More than the time that a server takes to end (kStopTimeout).
+constexpr std::chrono::seconds kEndingTime{15};
 
 Descriptor open_session(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

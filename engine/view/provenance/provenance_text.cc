@@ -22,6 +22,25 @@ ProvenanceText::ProvenanceText(std::shared_ptr<const View> view, std::int64_t ep
       snapshot_(std::move(snapshot)),
       reserve_(std::move(reserve)) {}
 
+/// Precondition: no chunk was named.
+ProvenanceText::ProvenanceText(const ProvenanceText& other)
+    : view_(other.view_),
+      epoch_(other.epoch_),
+      batch_(other.batch_),
+      snapshot_(other.snapshot_),
+      reserve_(other.reserve_),
+      out_(other.out_),
+      at_(other.at_),
+      lists_(other.lists_),
+      list_(other.list_),
+      next_(other.next_),
+      in_coordinates_(other.in_coordinates_) {}
+
+std::unique_ptr<TextSource> ProvenanceText::fork() const {
+  if (at_ != At::begin && at_ != At::lists) return nullptr;
+  return std::unique_ptr<TextSource>(new ProvenanceText(*this));
+}
+
 std::string ProvenanceText::next() {
   std::string piece;
   while (piece.size() < kPiece) {
@@ -51,13 +70,14 @@ void ProvenanceText::begin() {
   out_.value(epoch_);
   out_.key("batch");
   out_.value(batch_);
-  lists_ = view_->provenance_lists(epoch_, batch_);
+  lists_ =
+      std::make_shared<const std::vector<ProvenanceList>>(view_->provenance_lists(epoch_, batch_));
   at_ = At::lists;
 }
 
 void ProvenanceText::write_list() {
-  if (list_ < lists_.size()) {
-    const ProvenanceList& list = lists_[list_];
+  if (list_ < lists_->size()) {
+    const ProvenanceList& list = (*lists_)[list_];
     if (list.is_coordinate && !std::exchange(in_coordinates_, true)) {
       out_.key("coordinates");
       out_.begin_object();

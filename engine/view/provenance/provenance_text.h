@@ -24,8 +24,11 @@ class ProvenanceText final : public TextSource {
                  Json snapshot, ChunkSet::Reserve reserve);
 
   std::string next() override;
+  /// Null in the list of chunks, where the set of those that were named would be copied.
+  std::unique_ptr<TextSource> fork() const override;
 
  private:
+  ProvenanceText(const ProvenanceText& other);
   void begin();
   void write_list();
   void write_chunks();
@@ -38,7 +41,7 @@ class ProvenanceText final : public TextSource {
 
   JsonWriter out_;
   enum class At : std::uint8_t { begin, lists, chunks, end } at_ = At::begin;
-  std::vector<ProvenanceList> lists_;
+  std::shared_ptr<const std::vector<ProvenanceList>> lists_;  // shared with forks
   std::size_t list_ = 0;  // the one that is being written, from element next_ on
   std::int64_t next_ = 0;
   bool in_coordinates_ = false;

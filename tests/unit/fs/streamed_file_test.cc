@@ -1,5 +1,9 @@
 #include "fs/streamed_file.h"
 
+#include <deque>
+#include <functional>
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
@@ -11,25 +15,49 @@ namespace streamed_file_test {
 /// "0 1 2 3 ... ", in pieces of different lengths.
 class Numbers final : public TextSource {
  public:
-  Numbers(int count, int* made) : count_(count), made_(made) {}
+  Numbers(int count, int* made, std::uint64_t* bytes = nullptr)
+      : count_(count), made_(made), bytes_(bytes) {}
+  std::unique_ptr<TextSource> fork() const override { return std::make_unique<Numbers>(*this); }
   std::string next() override {
     std::string piece;
     for (int i = 0; i < at_ % 7 + 1 && at_ < count_; ++i) piece += std::to_string(at_++) + " ";
     ++*made_;
+    if (bytes_ != nullptr) *bytes_ += piece.size();
     return piece;
   }
 
  private:
   const int count_;
   int* const made_;
+  std::uint64_t* const bytes_;
   int at_ = 0;
 };
 
 struct StreamedFileTest : testing::Test {
   std::shared_ptr<StreamedFile> open(int count = 1000) {
     return std::make_shared<StreamedFile>(
-        cursors, [this, count] { return std::make_unique<Numbers>(count, &made); },
+        cursors, [this, count] { return std::make_unique<Numbers>(count, &made, &bytes); },
+        [this](std::function<void()> work) { posted.push_back(std::move(work)); },
         OpenFile::Caching::direct);
+  }
+  /// Runs one piece of posted work; false where there is none.
+  bool run_posted() {
+    if (posted.empty()) return false;
+    const auto work = std::move(posted.front());
+    posted.pop_front();
+    work();
+    return true;
+  }
+  std::string read(OpenFile& file, std::uint64_t offset, std::uint64_t size) {
+    std::optional<std::string> text;
+    file.read(offset, size, [&](std::span<const OpenFile::Bytes> found, std::exception_ptr error) {
+      EXPECT_EQ(error, nullptr);
+      text = Mounted::text_of(found);
+    });
+    while (!text && run_posted()) {
+    }
+    EXPECT_TRUE(text.has_value());
+    return text.value_or("");
   }
   static std::string whole(int count = 1000) {
     std::string text;
@@ -37,6 +65,8 @@ struct StreamedFileTest : testing::Test {
     return text;
   }
   int made = 0;  // pieces
+  std::uint64_t bytes = 0;
+  std::deque<std::function<void()>> posted;
   const std::shared_ptr<TextCursors> cursors = std::make_shared<TextCursors>();
 };
 
@@ -62,6 +92,63 @@ TEST_F(StreamedFileTest, IsReadFromAnyPlace) {
     EXPECT_EQ(Mounted::read(*file, at, 50), at < text.size() ? text.substr(at, 50) : "") << at;
   EXPECT_EQ(Mounted::read(*file, 0, UINT64_MAX), text);
   EXPECT_EQ(Mounted::read(*file, UINT64_MAX - 5, 10), "");
+}
+
+/// Several megabytes, of which a piece has some twenty bytes.
+constexpr int kMany = 700'000;
+
+TEST_F(StreamedFileTest, ReadsAtRandomPlacesMakeNoMoreThanWhatLiesBetweenMarks) {
+  const auto file = open(kMany);
+  const std::string text = whole(kMany);
+  ASSERT_GT(text.size(), 4u << 20);
+  EXPECT_EQ(read(*file, text.size() - 10, 100), text.substr(text.size() - 10));
+  EXPECT_LE(bytes, text.size());  // the first read far into it makes what is before
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200; ++i) {
+    const std::uint64_t at = i < 50 ? text.size() - text.size() * static_cast<unsigned>(i) / 50 - 1
+                                    : random() % text.size();  // at first backwards
+    bytes = 0;
+    EXPECT_EQ(read(*file, at, 1000), text.substr(at, 1000));
+    EXPECT_LE(bytes, 2 * TextCursors::kFirstDistance + 2000);
+  }
+}
+
+TEST_F(StreamedFileTest, ALongDistanceIsMadeInPostedSteps) {
+  const auto file = open(kMany);
+  const std::string text = whole(kMany);
+  std::string found;
+  const auto read_end = [&] {
+    file->read(text.size() - 5, 5, [&](auto runs, std::exception_ptr error) {
+      EXPECT_EQ(error, nullptr);
+      found = Mounted::text_of(runs);
+    });
+  };
+  read_end();
+  int steps = 1;
+  do {
+    EXPECT_LE(bytes, StreamedFile::kStep + 100);
+    EXPECT_EQ(found, "");
+    EXPECT_EQ(posted.size(), 1u);
+    bytes = 0;
+    ++steps;
+  } while (run_posted() && !posted.empty());
+  EXPECT_EQ(found, text.substr(text.size() - 5));
+  EXPECT_EQ(steps, static_cast<int>(text.size() / StreamedFile::kStep) + 1);
+  // A short distance is made at once.
+  found = "";
+  read_end();
+  EXPECT_TRUE(posted.empty());
+  EXPECT_EQ(found, text.substr(text.size() - 5));
+}
+
+TEST_F(StreamedFileTest, AReadWhoseWorkIsDroppedIsAnswered) {
+  const auto file = open(kMany);
+  std::exception_ptr error;
+  file->read(3 << 20, 5, [&](auto, std::exception_ptr e) { error = e; });
+  EXPECT_EQ(error, nullptr);
+  posted.clear();
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(error_of(error).code(), ErrorCode::interrupted);
 }
 
 TEST_F(StreamedFileTest, ReadersGoOnWhereEachOfThemWas) {
@@ -108,7 +195,8 @@ TEST_F(StreamedFileTest, AnErrorIsAnsweredAndTheNextReadBeginsAnew) {
   };
   int calls = 0;
   StreamedFile file(
-      cursors, [&] { return std::make_unique<Failing>(calls); }, OpenFile::Caching::kernel);
+      cursors, [&] { return std::make_unique<Failing>(calls); }, [](auto) { FAIL(); },
+      OpenFile::Caching::kernel);
   std::exception_ptr error;
   file.read(0, 10, [&](auto, std::exception_ptr e) { error = e; });
   ASSERT_NE(error, nullptr);

@@ -19,6 +19,8 @@ from ._program import named_stores, shown_store
 from ._server import Server, is_store
 
 T = TypeVar("T")
+# The server of a retry may end, too: with another process, which was its only reader.
+_RETRIES = 3
 _CLOSED = "the dataset is closed; open it again"
 
 
@@ -90,18 +92,19 @@ class Dataset:
         return self._open_reader
 
     def _call(self, call: Callable[[_core.Reader], T]) -> T:
-        """call(the reader); if the server has died, starts another one and retries."""
+        """call(the reader); if the server has ended, starts another one and retries."""
         reader = self._reader
-        try:
-            return call(reader)
-        except Error as error:
-            if self._server is None or reader.mode != "none":
-                raise
-            started = self._server.ensure()
-            # A forked child's server may have ended with its parent.
-            if started and os.getpid() == self._process:
-                warnings.warn(f"the server of {shown_store(self._server.store)} ended and was started again: {error}",
-                              RuntimeWarning, stacklevel=4)
+        for _ in range(_RETRIES):
+            try:
+                return call(reader)
+            except Error as error:
+                if self._server is None or reader.mode != "none" or reader.is_outdated:
+                    raise
+                started = self._server.ensure()
+                # A forked child's server may have ended with its parent.
+                if started and os.getpid() == self._process:
+                    warnings.warn(f"the server of {shown_store(self._server.store)} ended and was started again: {error}",
+                                  RuntimeWarning, stacklevel=4)
         return call(reader)
 
     def close(self) -> None:

@@ -16,7 +16,6 @@ import os
 import re
 import socket
 import stat
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -102,13 +101,11 @@ class Server:
                             return reader
                         del reader  # another server, of another session, has started meanwhile
                     except Error as error:
-                        # Lost, or removed: this server was about to end. Any other error is its
-                        # answer.
+                        # Lost, or removed: this server has ended. Any other error is its answer.
                         lost = type(error) is Error or not os.path.exists(self.socket)
                         if not lost or attempt == _ATTEMPTS - 1:
                             raise
             if listens:
-                time.sleep(0.02 * 2 ** attempt)  # until it has ended
                 continue
             try:
                 self._start()

@@ -155,6 +155,7 @@ NB_MODULE(_core, module) {
                    [](const ReaderView& self) { return self.reader->schema().view_json; })
       .def("coordinate", coordinate, "number"_a)
       .def_prop_ro("mode", [](const ReaderView& self) { return self.reader->mode(); })
+      .def_prop_ro("is_outdated", [](const ReaderView& self) { return self.reader->is_outdated(); })
       .def_prop_ro("why_copied", [](const ReaderView& self) { return self.reader->why_copied(); })
       .def_prop_ro("why_files", [](const ReaderView& self) { return self.reader->why_files(); })
       .def(

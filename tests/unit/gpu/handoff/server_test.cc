@@ -122,6 +122,25 @@ TEST(HandoffServer, AReaderThatLeavesWithItsHelloWasOne) {
   EXPECT_TRUE(eventually([&] { return said == 1; }));
 }
 
+TEST(HandoffServer, ConnectionsThatComeWithTheEndAreReset) {
+  std::string path;
+  std::unique_ptr<RawClient> late;
+  const auto end = [&] {  // the thread that accepts connections
+    late = std::make_unique<RawClient>(path);
+    late->hello();
+  };
+  Served served({kView}, 64 << 20, {.on_unused = end, .first_reader_time = 60s});
+  path = served.server->path();
+  {
+    RawClient client(path);
+    client.hello();
+  }
+  EXPECT_TRUE(eventually([&] { return ::access(path.c_str(), F_OK) != 0; }));
+  char byte;
+  EXPECT_TRUE(eventually(
+      [&] { return ::recv(late->fd(), &byte, 1, MSG_DONTWAIT) <= 0 && errno == ECONNRESET; }));
+}
+
 TEST(HandoffServer, IsUsedUntilItsLastReaderLeaves) {
   std::atomic<int> said = 0;
   Served served({kView}, 64 << 20, {.on_unused = [&] { ++said; }, .first_reader_time = 60s});

@@ -2,6 +2,9 @@
 #include "gpu/reader/reader.h"
 
 #include <array>
+#include <atomic>
+#include <cstdio>
+#include <functional>
 #include <optional>
 #include <random>
 #include <thread>
@@ -9,6 +12,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/base/descriptor_passing.h"
+#include "engine/base/system_error.h"
 #include "gpu/reader/labels.h"
 #include "gpu/reader/socket_source.h"
 #include "tests/unit/gpu/handoff/client.h"
@@ -70,6 +74,82 @@ TEST(Reader, PositionsThatThereAreNot) {
   EXPECT_THROW(reader->next(), Error);
   EXPECT_THROW(reader->get(0, 10), Error);
   EXPECT_THROW(reader->get(-1, 0), Error);
+}
+
+/// Accepts no connection, like a server that ends. Calls `ends` when one waits, and closes.
+class EndingServer {
+ public:
+  explicit EndingServer(const std::string& path, std::function<void()> ends = nullptr)
+      : listener_(path), thread_([this, ends = std::move(ends)] {
+          pollfd waiting{listener_.fd(), POLLIN, 0};
+          ASSERT_EQ(::poll(&waiting, 1, 60'000), 1);
+          if (ends) ends();
+          listener_.close();
+        }) {}
+  ~EndingServer() { thread_.join(); }
+
+ private:
+  Listener listener_;
+  std::thread thread_;
+};
+
+TEST(Reader, OpensAtTheSuccessorOfAServerThatEnds) {
+  Served served({kView});
+  const std::string path = served.server->path(), successor = path + ".next";
+  ASSERT_EQ(std::rename(path.c_str(), successor.c_str()), 0);
+  const EndingServer ending(path, [&] { std::rename(successor.c_str(), path.c_str()); });
+  EXPECT_EQ(Reader::open({.place = path})->get(0, 5)->number, 5);
+}
+
+TEST(Reader, ContinuesAtTheSuccessorOfAServerThatEnds) {
+  Served served({kView}), next({kView});
+  const std::string path = served.server->path();
+  const auto reader = Reader::open({.place = path});
+  reader->start({});
+  EXPECT_EQ(reader->next()->number, 0);
+  served.server = nullptr;
+  {
+    const EndingServer ending(path,
+                              [&] { std::rename(next.server->path().c_str(), path.c_str()); });
+    for (const std::int64_t number : {1, 2, 3}) EXPECT_EQ(reader->next()->number, number);
+    EXPECT_EQ(reader->get(0, 5)->number, 5);
+  }
+  ::unlink(path.c_str());
+}
+
+TEST(Reader, FindsNobodyAfterAServerThatEnds) {
+  const std::string directory = temporary_directory(), path = directory + "/s";
+  {
+    const EndingServer ending(path);
+    try {
+      Reader::open({.place = path});
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(describe_system_error(ENOENT)));
+    }
+  }
+  ::rmdir(directory.c_str());
+}
+
+TEST(Reader, GivesUpWhereEveryConnectionIsClosed) {
+  const std::string directory = temporary_directory(), path = directory + "/s";
+  {
+    Listener listener(path);
+    std::atomic<int> connections = 0;
+    std::thread closing([&] {
+      for (;;) {
+        pollfd waiting{listener.fd(), POLLIN, 0};
+        if (::poll(&waiting, 1, 60'000) != 1) return;
+        ::close(::accept(listener.fd(), nullptr, nullptr));
+        if (++connections > 16) return;  // the test's own
+      }
+    });
+    EXPECT_THROW(Reader::open({.place = path}), Error);
+    EXPECT_EQ(connections, 16);
+    ::close(connect_to(path));
+    closing.join();
+  }
+  ::rmdir(directory.c_str());
 }
 
 constexpr ReadingRecord kReading{7, 3};

@@ -38,6 +38,33 @@ TEST(ProvenanceText, HasTheFormOfJsonTextAndWhatTheViewSays) {
   }
 }
 
+TEST(ProvenanceText, ForksContinueLikeTheirOrigin) {
+  const MemoryData of = data();
+  const auto dataset = of.dataset();
+  for (const char* json : kViews) {
+    const auto view = parse_view(dataset, json);
+    Budget budget(1 << 20);
+    ProvenanceText source(view, 2, 0, {{"id", "a"}}, reserve_from(budget));
+    const auto rest = [](TextSource& text) {
+      std::string all;
+      for (std::string piece = text.next(); !piece.empty(); piece = text.next()) all += piece;
+      return all;
+    };
+    const auto before = source.fork();
+    ASSERT_NE(before, nullptr);
+    const std::string whole = rest(*source.fork());
+    std::string made;
+    for (std::string piece = source.next(); !piece.empty(); piece = source.next()) {
+      made += piece;
+      if (const auto fork = source.fork()) {
+        EXPECT_EQ(made + rest(*fork), whole) << json;
+      }
+    }
+    EXPECT_EQ(made, whole);
+    EXPECT_EQ(rest(*before), whole);
+  }
+}
+
 TEST(ProvenanceText, NamesTheSnapshotLast) {
   const MemoryData of = data();
   const auto view = parse_view(of.dataset(), kViews[0]);
@@ -54,9 +81,14 @@ TEST(ProvenanceText, OfAMillionSamplesIsMadeInSmallPieces) {
       of.dataset(), R"({"window": {"time": 1}, "batch": 1048576, "order": {"shuffle": "global"}})");
   Budget budget(1 << 10);  // a bit for each of the 1024 chunks, and what the set had before
   ProvenanceText source(view, 0, 0, nullptr, reserve_from(budget));
-  std::size_t size = 0, chunks = 0;
+  std::size_t size = 0, chunks = 0, forks = 0, after_fork = 0;
   for (std::string piece = source.next(); !piece.empty(); piece = source.next()) {
     EXPECT_LT(piece.size(), 256u << 10);
+    if (source.fork() != nullptr) {
+      ++forks;
+      after_fork = 0;
+    }
+    after_fork += piece.size();
     size += piece.size();
     for (std::size_t at = piece.find("\"v/"); at != std::string::npos;
          at = piece.find("\"v/", at + 1))
@@ -64,6 +96,8 @@ TEST(ProvenanceText, OfAMillionSamplesIsMadeInSmallPieces) {
   }
   EXPECT_GT(size, 50u << 20);
   EXPECT_EQ(chunks, 1024u);
+  EXPECT_GT(forks, size >> 18);
+  EXPECT_LT(after_fork, 256u << 10);  // only the list of chunks is made as one
   EXPECT_EQ(source.next(), "");
 }
 
