@@ -9,7 +9,7 @@
 #include "engine/array/array_presence.h"
 #include "engine/base/awaited.h"
 #include "engine/base/error.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 #include "engine/store/object_versions.h"
 
 namespace batchfs {

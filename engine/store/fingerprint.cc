@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 
 namespace batchfs {
 

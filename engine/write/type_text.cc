@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/utf8.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 
 namespace batchfs {
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/utf8.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 #include "engine/zarr/data_type.h"
 
 namespace batchfs {

@@ -22,7 +22,7 @@
 #include "engine/base/descriptor.h"
 #include "engine/base/error.h"
 #include "engine/base/system_error.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 
 namespace batchfs {
 

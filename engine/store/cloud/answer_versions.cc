@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include <curl/curl.h>
-
 #include "engine/store/fingerprint.h"
 #include "engine/store/http/response_checks.h"
 
@@ -28,9 +26,8 @@ constexpr std::uint64_t kSizeHalf = 0xffffffff;
 /// Does the answer claim that the object changed when it was sent?
 bool is_changed_now(const HttpResponse& answer) {
   const std::optional<std::int64_t> modified = modified_of(answer);
-  const std::string* date = find_header(answer.headers, "date");
-  const std::int64_t sent = date == nullptr ? -1 : curl_getdate(date->c_str(), nullptr);
-  return modified && sent >= 0 && std::abs(*modified - sent) <= 1;
+  const std::optional<std::int64_t> sent = sent_of(answer);
+  return modified && sent && std::abs(*modified - *sent) <= 1;
 }
 
 }  // namespace

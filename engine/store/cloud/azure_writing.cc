@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/store/cloud/azure.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 #include "engine/store/http/query.h"
 
 namespace batchfs {

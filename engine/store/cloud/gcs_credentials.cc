@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/store/cloud/crypto.h"
-#include "engine/store/cloud/secret_json.h"
+#include "engine/store/cloud/signing/crypto.h"
+#include "engine/store/cloud/signing/secret_json.h"
 #include "engine/store/http/query.h"
 #include "engine/store/uri.h"
 

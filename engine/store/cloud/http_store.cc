@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "engine/store/cloud/cache_access.h"
-#include "engine/store/cloud/crypto.h"
 #include "engine/store/cloud/object_store.h"
+#include "engine/store/cloud/signing/crypto.h"
 #include "engine/store/metadata_keys.h"
 #include "engine/store/uri.h"
 

@@ -7,7 +7,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/store/cloud/bucket_url.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {

@@ -51,6 +51,8 @@ std::string identity_of(std::string_view version, std::optional<std::uint64_t> o
 /// When the object was last changed, in seconds since 1970; nullopt where the answer does not
 /// contain it.
 std::optional<std::int64_t> modified_of(const HttpResponse& response);
+/// When the answer was made, in the same way.
+std::optional<std::int64_t> sent_of(const HttpResponse& response);
 /// The condition for sending an object again: that it no longer is this version (RFC 9110, 13.1).
 std::pair<std::string, std::string> unless_version(const std::string& version);
 

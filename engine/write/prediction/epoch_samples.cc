@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 
 namespace batchfs {
 

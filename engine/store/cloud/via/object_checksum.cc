@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 
 #include "engine/base/strings.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 
 namespace batchfs {
 

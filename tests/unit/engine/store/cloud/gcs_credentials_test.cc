@@ -10,7 +10,7 @@
 
 #include "engine/base/json.h"
 #include "engine/base/strings.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 #include "engine/store/http/query.h"
 #include "tests/unit/engine/store/fake_store_environment.h"
 

@@ -1,4 +1,4 @@
-#include "engine/store/cloud/sigv4.h"
+#include "engine/store/cloud/signing/sigv4.h"
 
 #include <algorithm>
 #include <ctime>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {

@@ -1,4 +1,4 @@
-#include "engine/store/cloud/crypto.h"
+#include "engine/store/cloud/signing/crypto.h"
 
 #include <memory>
 
