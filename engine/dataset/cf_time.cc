@@ -13,6 +13,9 @@ namespace batchfs {
 
 namespace {
 
+/// xarray leaves dates of other years to cftime.
+constexpr std::int64_t kFirstPandasYear = 1678, kLastPandasYear = 2261;
+
 /// Reads a number from the front of `text`, with a sign only if that is allowed.
 std::optional<std::int64_t> take_number(std::string_view& text, bool with_sign = false) {
   if (!with_sign && text.starts_with('-')) return std::nullopt;
@@ -87,9 +90,9 @@ std::optional<Date> take_date_with_month_name(std::string_view& text, Calendar c
   if (month == 0 || !numbers[1] || (*numbers[0] > 0) == (*numbers[1] > 0)) return std::nullopt;
   const Date date{std::max(*numbers[0], *numbers[1]), month,
                   static_cast<int>(-std::min(*numbers[0], *numbers[1]))};
-  // Outside of them xarray leaves the date to cftime, which does not know names of months.
-  constexpr std::int64_t kFirstYear = 1678, kLastYear = 2261;
-  if (date.year < kFirstYear || date.year > kLastYear || date.day < 1 || !is_date(calendar, date))
+  // cftime does not know names of months.
+  if (date.year < kFirstPandasYear || date.year > kLastPandasYear || date.day < 1 ||
+      !is_date(calendar, date))
     return std::nullopt;
   text = rest;
   return date;
@@ -138,14 +141,80 @@ std::optional<std::int64_t> take_offset(std::string_view& text) {
   } else if (take(text, ':')) {
     minutes = take_number(text).value_or(-1);
   }
-  if (hours < 0 || hours > 24 || minutes < 0 || minutes > 59) return std::nullopt;
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return std::nullopt;
   return (hours * 60 + minutes) * (west ? -1 : 1);
+}
+
+/// How a date and its time of day are written. Readers agree on some combinations only.
+struct Writing {
+  bool is_dashed = false;  // "2000-01-31"
+  bool is_full = false;    // year, month and day
+  /// cftime reads it for xarray: the calendar is another one, or pandas does not have the year.
+  bool is_for_cftime = false;
+  std::size_t hour_digits = 0;  // 0: no time of day
+  bool has_minutes = false;
+};
+
+Writing writing_of(std::string_view text, const Date& date, bool has_name, Calendar calendar) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  Writing writing;
+  writing.is_dashed = !has_name && std::count(text.begin(), text.end(), '-') == 2;
+  writing.is_full = has_name || writing.is_dashed || digits_of(text) == 8 ||
+                    std::count(text.begin(), text.end(), '/') == 2;
+  writing.is_for_cftime =
+      !is_gregorian(calendar) || date.year < kFirstPandasYear || date.year > kLastPandasYear;
+  return writing;
+}
+
+struct Clock {
+  std::int64_t hour = 0, minute = 0, second = 0, nanoseconds = 0;
+  bool exists() const {
+    return hour >= 0 && hour < 24 && minute >= 0 && minute < 60 && second >= 0 && second < 60;
+  }
+};
+
+Clock take_clock(std::string_view& text, Writing& writing) {
+  Clock clock;
+  writing.hour_digits = digits_of(text);
+  if (writing.hour_digits == 0) return clock;
+  clock.hour = take_short(text);
+  writing.has_minutes = take(text, ':');
+  if (!writing.has_minutes) return clock;
+  clock.minute = take_short(text);
+  if (!take(text, ':')) return clock;
+  clock.second = take_short(text);
+  if (!take(text, '.')) return clock;
+  std::int64_t digit = kNanosecondsPerSecond / 10;
+  for (std::size_t digits = digits_of(text); digits > 0; --digits, text.remove_prefix(1)) {
+    clock.nanoseconds += (text.front() - '0') * digit;
+    digit /= 10;
+  }
+  return clock;
+}
+
+/// An hour without minutes: some read it as a day or a month, or ignore it.
+bool is_clear_clock(const Writing& writing) {
+  const bool is_hour = writing.hour_digits > 0 && !writing.has_minutes;
+  return !is_hour || (writing.is_full && writing.hour_digits == 2 && !writing.is_for_cftime);
+}
+
+bool is_clear_zone(const Writing& writing, std::string_view zone) {
+  const bool is_word = zone.front() != '+' && zone.front() != '-';
+  if (writing.hour_digits == 0)  // some read an offset as the time of day
+    return writing.is_dashed &&
+           (is_word || zone.find_first_not_of("+-0:") == std::string_view::npos);
+  const bool is_usual = !is_word || zone == "UTC" || zone == "GMT" || zone == "Z" || zone == "z";
+  if (!writing.has_minutes || !writing.is_dashed) return is_usual;
+  return is_word || !writing.is_for_cftime || digits_of(zone.substr(1)) != 1;
 }
 
 /// A time of day of zeros alone, however it is written: "00.00.00", "00:00:00 00:00". Readers
 /// disagree on what other digits mean there, and agree on these.
-bool is_midnight(std::string_view text) {
-  return text.starts_with('0') && text.find_first_not_of("0:. ") == std::string_view::npos;
+bool is_midnight(std::string_view text, const Writing& writing) {
+  if (!text.starts_with('0') || text.find_first_not_of("0:. ") != std::string_view::npos)
+    return false;
+  return writing.is_dashed ||
+         (writing.is_full && text.size() > 1 && text.find('.') == std::string_view::npos);
 }
 
 }  // namespace
@@ -211,34 +280,25 @@ std::optional<TimeReference> parse_time_units(const std::string& units,
   std::string_view text(units);
   text.remove_prefix(since + 7);
   skip_spaces(text);
+  const std::string_view moment = text;
   std::optional<Date> date;
   if (is_gregorian(*known)) date = take_date_with_month_name(text, *known);
   const bool has_name = date.has_value();
   if (!date) date = take_date(text, *known);
   if (!date) return std::nullopt;
-  std::int64_t hour = 0, minute = 0, second = 0, nanoseconds = 0, shift = 0;
+  Writing writing =
+      writing_of(moment.substr(0, moment.size() - text.size()), *date, has_name, *known);
   if (digits_of(text) > 0) return std::nullopt;
   if (!text.empty() && (text.front() == 'T' || text.front() == 't')) text.remove_prefix(1);
   skip_spaces(text);
-  if (!has_name && is_midnight(text)) text = {};
-  if (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front()))) {
-    hour = take_short(text);
-    if (take(text, ':')) {
-      minute = take_short(text);
-      if (take(text, ':')) {
-        second = take_short(text);
-        if (take(text, '.')) {
-          std::int64_t digit = kNanosecondsPerSecond / 10;
-          for (; !text.empty() && std::isdigit(static_cast<unsigned char>(text.front()));
-               text.remove_prefix(1)) {
-            nanoseconds += (text.front() - '0') * digit;
-            digit /= 10;
-          }
-        }
-      }
-    }
-  }
+  if (!has_name && is_midnight(text, writing)) text = {};
+  const Clock clock = take_clock(text, writing);
+  std::int64_t shift = 0;
   skip_spaces(text);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
+  if (!is_clear_clock(writing) || (!text.empty() && !is_clear_zone(writing, text)))
+    return std::nullopt;
   if (to_lower(std::string(text)) == "utc" || to_lower(std::string(text)) == "z" ||
       to_lower(std::string(text)) == "gmt")
     text = {};
@@ -247,13 +307,10 @@ std::optional<TimeReference> parse_time_units(const std::string& units,
     if (!minutes) return std::nullopt;
     shift = *minutes * 60;
   }
-  skip_spaces(text);
-  if (!text.empty() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 ||
-      second > 59)
-    return std::nullopt;
+  if (!text.empty() || !clock.exists()) return std::nullopt;
   const std::int64_t days = days_from_date(*known, *date);
-  return TimeReference{*step, days * 86400 + hour * 3600 + minute * 60 + second - shift,
-                       nanoseconds, *known};
+  const std::int64_t seconds = clock.hour * 3600 + clock.minute * 60 + clock.second - shift;
+  return TimeReference{*step, days * 86400 + seconds, clock.nanoseconds, *known};
 }
 
 }  // namespace batchfs

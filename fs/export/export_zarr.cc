@@ -32,6 +32,60 @@ bool is_along_samples(const ArrayMetadata& array) {
   return !dims.empty() && dims[0] == "sample";
 }
 
+std::int64_t row_bytes(const ArrayMetadata& array) {
+  std::int64_t bytes = static_cast<std::int64_t>(array.type.itemsize);
+  for (std::size_t d = 1; d < array.shape.size(); ++d) bytes *= array.shape[d];
+  return bytes;
+}
+
+/// Rows of a chunk of a coordinate: so many that a process holds few bytes of it.
+std::int64_t coordinate_rows(const ArrayMetadata& array) {
+  constexpr std::int64_t kChunkBytes = 4 << 20;
+  const std::int64_t all = std::max<std::int64_t>(array.shape[0], 1);
+  return std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(row_bytes(array), 1), 1,
+                                  all);
+}
+
+void put_rows(const OutputArray& array, OutputStore& output, const Box& region,
+              const std::string& bytes) {
+  ObjectWriter writer(array, output, region);
+  for (std::size_t i = 0; i < writer.items(); ++i)
+    writer.write(i, reinterpret_cast<const std::byte*>(bytes.data()));
+}
+
+/// Writes a coordinate along the samples as its rows come, chunk by chunk.
+class CoordinateRows {
+ public:
+  CoordinateRows(const OutputArray& array, OutputStore& output) : array_(array), output_(output) {}
+
+  void add(const std::string& rows) {
+    pending_ += rows;
+    const auto chunk =
+        static_cast<std::size_t>(array_.chunks.object[0] * row_bytes(*array_.metadata));
+    while (chunk > 0 && pending_.size() >= chunk) put(array_.chunks.object[0], chunk);
+  }
+  /// After the last row.
+  void finish() {
+    const std::int64_t rest = array_.metadata->shape[0] - rows_;
+    if (rest > 0) put(rest, pending_.size());
+  }
+
+ private:
+  void put(std::int64_t rows, std::size_t bytes) {
+    Box region = whole_box(array_.metadata->shape);
+    region.start[0] = rows_;
+    region.shape[0] = rows;
+    put_rows(array_, output_, region, pending_);
+    pending_.erase(0, bytes);
+    rows_ += rows;
+  }
+
+  const OutputArray& array_;
+  OutputStore& output_;
+  std::string pending_;
+  std::int64_t rows_ = 0;  // that are written
+};
+
 class ZarrForm final : public ExportForm {
  public:
   ZarrForm(const ExportRange& range, const Compression& compression, OutputStore& output)
@@ -55,7 +109,7 @@ class ZarrForm final : public ExportForm {
           chunks.object[0] *= range.batches_per_unit;
           chunks.is_sharded = range.batches_per_unit > 1;
         } else {
-          chunks.chunk[0] = chunks.object[0] = std::max<std::int64_t>(samples_, 1);
+          chunks.chunk[0] = chunks.object[0] = coordinate_rows(source);
         }
       } else if (is_tensor) {
         throw Error(ErrorCode::not_supported, "a tensor without the dimension sample", name);
@@ -135,21 +189,23 @@ class ZarrForm final : public ExportForm {
   };
 
   void put_coordinates() const {
-    std::map<std::string, std::string> values;
-    for (std::int64_t batch = range_.first; batch < range_.end; ++batch) {
-      const BatchFiles files = files_of_batch(range_, batch);
-      for (const auto& [name, array] : coordinates_) {
-        const std::size_t dims = array.metadata->shape.size();
-        const auto& names = array.metadata->dimension_names;
-        if (batch > range_.first && (names.empty() || names[0] != "sample")) continue;
-        values[name] += files.at(name + "/" + zarr_single_chunk(dims));
-      }
-    }
+    std::map<std::string, const OutputArray*> arrays;  // by the file of a batch
+    std::map<std::string, CoordinateRows> along;
     for (const auto& [name, array] : coordinates_) {
-      ObjectWriter writer(array, output_, whole_box(array.metadata->shape));
-      for (std::size_t i = 0; i < writer.items(); ++i)
-        writer.write(i, reinterpret_cast<const std::byte*>(values.at(name).data()));
+      const std::string file = name + "/" + zarr_single_chunk(array.metadata->shape.size());
+      arrays.emplace(file, &array);
+      const auto& dims = array.metadata->dimension_names;
+      if (!dims.empty() && dims[0] == "sample") along.try_emplace(file, array, output_);
     }
+    for (std::int64_t batch = range_.first; batch < range_.end; ++batch)
+      for (const ZarrBatchFile& file : zarr_batch_files(*range_.view, range_.epoch, batch)) {
+        if (const auto rows = along.find(file.path); rows != along.end())
+          rows->second.add(file.contents());
+        else if (const auto it = arrays.find(file.path);
+                 it != arrays.end() && batch == range_.first)
+          put_rows(*it->second, output_, whole_box(it->second->metadata->shape), file.contents());
+      }
+    for (auto& [file, rows] : along) rows.finish();
   }
 
   /// A view of the copy that gives its samples in the order that they have.

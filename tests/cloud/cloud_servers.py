@@ -19,6 +19,10 @@ def files_of(folder):
             yield str(path.relative_to(folder.parent)), path.read_bytes()
 
 
+def version_of(data):
+    return hashlib.md5(data).hexdigest()
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -45,7 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer_object(self, data, suffixes=True):
         """The object, or the range of it that is asked for; or that its version is still the same."""
-        version = f'"{hashlib.md5(data).hexdigest()}"'
+        version = f'"{version_of(data)}"'
         if self.headers.get("If-None-Match") == version:
             return self.answer(304, ETag=version)
         self.server.sent.append(self.path)
@@ -70,6 +74,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         page = names[:count]
         return ([name for name in page if not name.endswith("/")], [name for name in page if name.endswith("/")],
                 page[-1] if len(names) > count else "")
+
+    def everything(self, prefix, after, count=100):
+        """(keys with their objects, next page) of what begins with `prefix`, at any depth."""
+        names = sorted(key for key in self.server.objects if key.startswith(prefix) and key > after)
+        return [(name, self.server.objects[name]) for name in names[:count]], names[count - 1] if len(names) > count else ""
 
 
 class Server(http.server.ThreadingHTTPServer):

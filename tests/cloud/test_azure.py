@@ -18,7 +18,7 @@ from azure.core.pipeline import PipelineContext, PipelineRequest
 from azure.core.pipeline.transport import HttpRequest
 from azure.storage.blob._shared.authentication import SharedKeyCredentialPolicy
 
-from cloud_servers import ODD_NAME, Handler, Server, files_of
+from cloud_servers import ODD_NAME, Handler, Server, files_of, version_of
 
 ACCOUNT, CONTAINER = "testaccount", "the-container"
 KEY = base64.b64encode(b"the key of the test account").decode()
@@ -97,10 +97,15 @@ class Azure(Handler):
 
     def list(self):
         query = self.query
-        assert (query["restype"], query["comp"], query["delimiter"]) == ("container", "list", "/")
-        keys, prefixes, after = self.children(query.get("prefix", ""), query.get("marker", ""))
-        blobs = "".join(f"<Blob><Name>{escape(key)}</Name></Blob>" for key in keys)
-        blobs += "".join(f"<BlobPrefix><Name>{escape(key)}</Name></BlobPrefix>" for key in prefixes)
+        assert (query["restype"], query["comp"], query.get("delimiter", "/")) == ("container", "list", "/")
+        if "delimiter" in query:
+            keys, prefixes, after = self.children(query.get("prefix", ""), query.get("marker", ""))
+            blobs = "".join(f"<Blob><Name>{escape(key)}</Name></Blob>" for key in keys)
+            blobs += "".join(f"<BlobPrefix><Name>{escape(key)}</Name></BlobPrefix>" for key in prefixes)
+        else:
+            found, after = self.everything(query.get("prefix", ""), query.get("marker", ""))
+            blobs = "".join(f"<Blob><Name>{escape(key)}</Name><Properties><Etag>{version_of(data)}</Etag>"
+                            f"<Content-Length>{len(data)}</Content-Length></Properties></Blob>" for key, data in found)
         return self.answer(200, f'\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>{blobs}</Blobs>'
                                 f"<NextMarker>{escape(after)}</NextMarker></EnumerationResults>")
 

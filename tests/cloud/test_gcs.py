@@ -14,7 +14,7 @@ import zarr
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from cloud_servers import ODD_NAME, Handler, Server, files_of
+from cloud_servers import ODD_NAME, Handler, Server, files_of, version_of
 
 BUCKET = "the-bucket"
 EMAIL = "reader@project.iam.gserviceaccount.com"
@@ -91,8 +91,12 @@ class Google(Handler):
         if not self.path_part.startswith(start):
             return self.answer(404, '{"error": {"code": 404, "message": "The specified bucket does not exist."}}')
         if self.path_part == start:
-            keys, prefixes, after = self.children(self.query.get("prefix", ""), self.query.get("pageToken", ""))
-            page = {"items": [{"name": key} for key in keys], "prefixes": prefixes}
+            if "delimiter" in self.query:
+                keys, prefixes, after = self.children(self.query.get("prefix", ""), self.query.get("pageToken", ""))
+                page = {"items": [{"name": key} for key in keys], "prefixes": prefixes}
+            else:
+                found, after = self.everything(self.query.get("prefix", ""), self.query.get("pageToken", ""))
+                page = {"items": [{"name": key, "etag": f'"{version_of(data)}"', "size": str(len(data))} for key, data in found]}
             return self.answer(200, json.dumps(page | ({"nextPageToken": after} if after else {})))
         key = self.path_part[len(start) + 1:]
         assert "/" not in key and self.query["alt"] == "media"

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
+from measured import measure
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
@@ -85,6 +86,29 @@ def test_zarr_has_all_samples_in_the_order_of_the_epoch(batchfs, export, batches
     again = batchfs.npy("batch", out, "--view", out / "view.json", "--tensor", "x", "--batch", 13)
     assert np.array_equal(again.reshape(tensors["x"][13].shape), tensors["x"][13])
     assert "no problems found" in batchfs.bytes("check", out).decode()
+
+
+def test_a_coordinate_larger_than_the_memory(tmp_path):
+    """The samples' labels take 128 MiB; the values are fill values, of which nothing is stored."""
+    times, width = 4096, 256
+    names = [f"station {number} ".ljust(width, "abcdefg"[number % 7]) for number in range(32)]
+    store = tmp_path / "s.zarr"
+    group = zarr.open_group(store, mode="w", zarr_format=2)
+    for name, shape, dtype, dims in (("t", (times, 32), "f4", ["time", "station"]), ("time", (times,), "i8", ["time"]),
+                                     ("station", (32,), f"<U{width}", ["station"])):
+        array = group.create_array(name, shape=shape, dtype=dtype, chunks=shape, fill_value="" if name == "station" else 0)
+        array.attrs["_ARRAY_DIMENSIONS"] = dims
+    group["time"][:], group["station"][:] = np.arange(times), names
+    (tmp_path / "view.json").write_text(json.dumps(
+        {"variables": ["t"], "window": {"time": 1, "station": 1}, "batch": {"size": 1024}}))
+    out = tmp_path / "out"
+    done = measure(PROGRAM, "export", store, "--view", tmp_path / "view.json", "--to", "zarr", "-o", out, "--memory", "64M", timeout=600)
+    assert done.status == 0, done.error
+    assert done.peak < 160 << 20
+    copied = zarr.open_group(out, mode="r")["station_start"]
+    assert copied.shape == (times * 32,) and copied.dtype == f"<U{width}"
+    for first in range(0, times * 32, 16384):
+        assert copied[first:first + 16384].tolist() == names * 512
 
 
 def test_a_range_of_batches(export, batches):

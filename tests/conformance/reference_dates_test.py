@@ -28,8 +28,11 @@ REFUSED = ["days since 2000-01-01 24:00:00", "weeks since 2000-01-01", "months s
            "seconds since beginning of run", "days since", "days since 2000-01-01 00:00:60", "days since 2000-001",
            "days since 2000-012"]
 OF_ANOTHER_CALENDAR = ["days since 0000-01-01", "days since 1582-10-10"]
-# xarray reads a shift of 53 hours, ignores the time zone, takes the month first, ignores the clock, takes the last clock.
+# xarray reads a shift of 53 hours, ignores the time zone, takes the month first, ignores the hour, takes it for a day, for a month,
+# ignores it, ignores the time zone, takes it for a time of day, ignores it, ignores the clock, takes the last clock.
 UNCLEAR = ["days since 2000-01-01 00:00:00 +530", "days since 2000-01-01 00:00:00 EST", "days since 01/02/2000",
+           "days since 2000-01-01 6", "days since 2000-01 06", "days since 2000 06", "days since 2000-01-01 06 utc",
+           "days since 2000-01-01 +5:30", "days since 2000-01-01+14:00", "days since 2000-01-01 -6",
            "days since 2000-01-01 06.07.08", "minutes since 2000-01-01 03:00:00.0 00:00", "minutes since 2000-01-01 00:00:00 05:00"]
 NUMBERS = ["DAYS SINCE 2000-01-01", "days Since 2000-01-01", "day as %Y%m%d.%f", "days", "hours", "K days", "month"]
 
@@ -137,3 +140,35 @@ def test_random_units(batchfs, tmp_path, seed):
         else:
             assert ours.tolist() == values.tolist(), (units, known)
             assert units in notes[name]["decoded"]["note"], (units, known)
+
+
+# ---- times of day and time zones in all combinations ----
+
+DATES = ["2000-01-02", "2000-1-2", "2000/01/02", "20000102", "2 January 2000", "Jan 2, 2000", "2000-01", "2000"]
+CLOCKS = ["", "T03", " 03", " 3", "T3", " 03:00", " 3:05", " 03:00:00", "T03:00:00", " 03:00:00.5", " 0", " 00", " 00.00.00", " 0000"]
+ZONES = ["", "Z", " z", " UTC", "GMT", " utc", "gmt", "+00:00", " +0", "+05:30", " +05:30", " -6:00", "-06:00", " +0530", "-0800", " +05",
+         " -6", "-6", " +5:30", " +14:00", " -23:59", " +24:00", " EST", " 00:00"]
+
+
+@pytest.mark.parametrize("calendar", ["", "standard", "proleptic_gregorian", "noleap"])
+@pytest.mark.parametrize("seed", range(2))
+def test_times_are_those_of_xarray_or_numbers(batchfs, tmp_path, seed, calendar):
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation([f"minutes since {date}{clock}{zone}" for date in DATES for clock in CLOCKS for zone in ZONES])[:40]
+    path = tmp_path / "s.zarr"
+    group = zarr.open_group(path, mode="w", zarr_format=2)
+    known = {"calendar": calendar} if calendar else {}
+    for number, units in enumerate(chosen):
+        array = group.create_array(f"t{number}", shape=(2,), dtype="i8", chunks=(2,), fill_value=None)
+        array[...] = [0, 100]
+        array.attrs.update({"units": str(units), "_ARRAY_DIMENSIONS": [f"t{number}"]} | known)
+    notes = json.loads(batchfs.bytes("inspect", path, "--json"))["arrays"]
+    for number, units in enumerate(chosen):
+        ours = batchfs.npy("cat", path, f"t{number}")
+        if ours.dtype.kind != "M":
+            assert ours.tolist() == [0, 100] and str(units) in notes[f"t{number}"]["decoded"]["note"]
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = xr.decode_cf(xr.Dataset({"t": (("t",), [0, 100], {"units": str(units)} | known)})).t.values
+        assert ours.dtype == expected.dtype and np.array_equal(ours, expected), units

@@ -68,6 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         must(!entry.name.empty() && entry.name.find('/') == std::string::npos);
       }
     });
+    if (service.list_versions(prefix, ""))
+      attempt([&] { service.parse_versions(prefix, response); });
   }
   return 0;
 }

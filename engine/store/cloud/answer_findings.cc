@@ -30,7 +30,9 @@ AnswerFinding judge_answer(ObjectService& service,
     if (verdict.kind == Verdict::failed && expected.suffix && may_refuse_range(response.status))
       verdict = {};
     if (verdict.kind == Verdict::ok && verify) verify(response);
-    return {verdict, verdict.kind == Verdict::retry ? retry_after(response) : std::nullopt};
+    if (verdict.kind != Verdict::retry) return {verdict};
+    const bool is_refusal = response.status == 429 || response.status == 503;
+    return {verdict, retry_after(response), is_refusal};
   } catch (...) {
     return judge_failure(std::current_exception());
   }

@@ -19,6 +19,7 @@ ExpectedAnswers expected_answers(const HttpRequest& request);
 struct AnswerFinding {
   Verdict verdict;
   std::optional<double> wait = {};  // seconds that the server asks for
+  bool is_refusal = false;          // 429 or 503: the server has too many requests, or is down
 };
 
 /// `verify` as in ObjectRequests::Job; may be empty. A gateway's answers are good if they have an

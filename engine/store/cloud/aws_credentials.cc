@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
-#include "engine/store/cloud/secret_json.h"
+#include "engine/store/cloud/signing/secret_json.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {

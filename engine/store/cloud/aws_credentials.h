@@ -11,7 +11,7 @@
 
 #include "engine/store/cloud/aws_profile.h"
 #include "engine/store/cloud/refreshing.h"
-#include "engine/store/cloud/sigv4.h"
+#include "engine/store/cloud/signing/sigv4.h"
 #include "engine/store/store_environment.h"
 
 namespace batchfs {

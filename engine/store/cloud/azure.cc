@@ -38,6 +38,46 @@ std::string error_code(const HttpResponse& response) {
   return document.child("Error").child_value("Code");
 }
 
+struct AzureListing {
+  using Object = ObjectService::VersionPage::Object;
+  std::vector<std::string> prefixes;
+  std::vector<Object> objects;
+  std::string continuation;
+};
+
+/// Names are those below `parent`.
+AzureListing parse_azure_listing(std::string_view text, const std::string& parent,
+                                 const Error& malformed) {
+  pugi::xml_document document;
+  if (has_much_markup(text) ||
+      !document.load_buffer(text.data(), text.size(),
+                            pugi::parse_default | pugi::parse_ws_pcdata_single))
+    throw malformed;
+  const pugi::xml_node root = document.child("EnumerationResults");
+  if (!root) throw malformed;
+  const std::string below = parent.empty() ? "" : parent + "/";
+  const auto name_of = [&](const pugi::xml_node& node) {
+    const pugi::xml_node name = node.child("Name");
+    std::string key = name.child_value();
+    if (name.attribute("Encoded").as_bool()) key = percent_decode(key);  // XML cannot hold it
+    if (!key.starts_with(below)) throw malformed;
+    return key.substr(below.size());
+  };
+  AzureListing listing;
+  for (const pugi::xml_node node : root.child("Blobs").children("BlobPrefix"))
+    listing.prefixes.push_back(name_of(node));
+  for (const pugi::xml_node node : root.child("Blobs").children("Blob")) {
+    const pugi::xml_node properties = node.child("Properties");
+    // Accounts with a hierarchical namespace list folders as well.
+    if (std::string_view(properties.child_value("ResourceType")) == "directory") continue;
+    listing.objects.push_back(
+        {name_of(node), properties.child_value("Etag"),
+         parse_exact_number(properties.child_value("Content-Length")).value_or(0)});
+  }
+  listing.continuation = root.child_value("NextMarker");
+  return listing;
+}
+
 }  // namespace
 
 AzureService::AzureService(AzurePlace place, StoreEnvironment environment)
@@ -76,9 +116,10 @@ HttpRequest AzureService::head(const std::string& key) {
   return made;
 }
 
-HttpRequest AzureService::list(const std::string& prefix, const std::string& continuation) {
+HttpRequest AzureService::list_request(const std::string& prefix, const std::string& continuation,
+                                       QueryParameters query) const {
   const std::string below = join_key(place_.prefix, prefix);
-  QueryParameters query{{"restype", "container"}, {"comp", "list"}, {"delimiter", "/"}};
+  query.insert(query.begin(), {{"restype", "container"}, {"comp", "list"}});
   if (!below.empty()) query.emplace_back("prefix", below + "/");
   if (!continuation.empty()) query.emplace_back("marker", continuation);
   HttpRequest made = request("GET", "?" + encode_query(query));
@@ -86,37 +127,47 @@ HttpRequest AzureService::list(const std::string& prefix, const std::string& con
   return made;
 }
 
+HttpRequest AzureService::list(const std::string& prefix, const std::string& continuation) {
+  return list_request(prefix, continuation, {{"delimiter", "/"}});
+}
+
+std::optional<HttpRequest> AzureService::list_versions(const std::string& prefix,
+                                                       const std::string& continuation) {
+  return list_request(prefix, continuation, {});
+}
+
 ObjectService::Page AzureService::parse_list(const std::string& prefix,
                                              const HttpResponse& response) {
-  pugi::xml_document document;
-  const std::string_view text = text_of(response);
-  const Error malformed =
-      error(ErrorCode::corrupt, "the server's answer is not a listing of a container");
-  if (has_much_markup(text) ||
-      !document.load_buffer(text.data(), text.size(),
-                            pugi::parse_default | pugi::parse_ws_pcdata_single))
-    throw malformed;
-  const pugi::xml_node root = document.child("EnumerationResults");
-  if (!root) throw malformed;
-  const std::string parent = join_key(place_.prefix, prefix);
-  const std::string below = parent.empty() ? "" : parent + "/";
-  Page page;
-  const auto add = [&](const pugi::xml_node& name, bool is_prefix) {
-    std::string key = name.child_value();
-    if (name.attribute("Encoded").as_bool()) key = percent_decode(key);  // XML cannot hold it
-    if (!key.starts_with(below)) throw malformed;
-    key.erase(0, below.size());
+  const Error malformed = malformed_listing();
+  AzureListing listing =
+      parse_azure_listing(text_of(response), join_key(place_.prefix, prefix), malformed);
+  Page page{{}, std::move(listing.continuation)};
+  const auto add = [&](std::string key, bool is_prefix) {
     if (is_prefix && key.ends_with('/')) key.pop_back();
     if (key.empty()) return;  // the object that some tools make for the folder itself
     if (key.find('/') != std::string::npos) throw malformed;
     page.entries.push_back({std::move(key), is_prefix});
   };
-  for (const pugi::xml_node node : root.child("Blobs").children("BlobPrefix"))
-    add(node.child("Name"), true);
-  for (const pugi::xml_node node : root.child("Blobs").children("Blob"))
-    add(node.child("Name"), false);
-  page.continuation = root.child_value("NextMarker");
+  for (std::string& each : listing.prefixes) add(std::move(each), true);
+  for (AzureListing::Object& each : listing.objects) add(std::move(each.key), false);
   return page;
+}
+
+ObjectService::VersionPage AzureService::parse_versions(const std::string& prefix,
+                                                        const HttpResponse& response) {
+  AzureListing listing =
+      parse_azure_listing(text_of(response), join_key(place_.prefix, prefix), malformed_listing());
+  for (AzureListing::Object& each : listing.objects) {
+    each.key = join_key(prefix, each.key);
+    // Listings leave out the quotes that headers have.
+    if (!each.version.empty() && !each.version.ends_with('"'))
+      each.version = '"' + each.version + '"';
+  }
+  return {std::move(listing.objects), std::move(listing.continuation)};
+}
+
+Error AzureService::malformed_listing() const {
+  return error(ErrorCode::corrupt, "the server's answer is not a listing of a container");
 }
 
 void AzureService::authorize(HttpRequest& request) {

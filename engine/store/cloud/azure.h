@@ -22,6 +22,9 @@ class AzureService final : public WritableService {
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;
   Page parse_list(const std::string& prefix, const HttpResponse& response) override;
+  std::optional<HttpRequest> list_versions(const std::string& prefix,
+                                           const std::string& continuation) override;
+  VersionPage parse_versions(const std::string& prefix, const HttpResponse& response) override;
   /// Also turns a range of the last bytes, which Azure does not know, into one from the start: asks
   /// for the object's size.
   void authorize(HttpRequest& request) override;
@@ -37,6 +40,9 @@ class AzureService final : public WritableService {
 
  private:
   HttpRequest request(const std::string& method, const std::string& path) const;
+  HttpRequest list_request(const std::string& prefix, const std::string& continuation,
+                           QueryParameters query) const;
+  Error malformed_listing() const;
   HttpRequest write_request(const std::string& method, const std::string& key,
                             const QueryParameters& query, std::string body) const;
   void sign(HttpRequest& request) const;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/json.h"
+#include "engine/base/strings.h"
 #include "engine/store/cloud/bucket_url.h"
 #include "engine/store/http/query.h"
 #include "engine/store/uri.h"
@@ -42,6 +43,48 @@ GcsError parse_gcs_error(const HttpResponse& response) {
   } catch (const Error&) {
     return {};
   }
+}
+
+struct GcsListing {
+  using Object = ObjectService::VersionPage::Object;
+  std::vector<std::string> prefixes;
+  std::vector<Object> objects;
+  std::string continuation;
+};
+
+/// Names are those below `parent`.
+GcsListing parse_gcs_listing(std::string_view text, const std::string& parent,
+                             const Error& malformed) {
+  const std::string below = parent.empty() ? "" : parent + "/";
+  const auto name_of = [&](std::string name) {
+    if (!name.starts_with(below)) throw malformed;
+    return name.substr(below.size());
+  };
+  const auto text_at = [](const JsonRef& item, const char* name) {
+    const auto value = item.find(name);
+    return value ? value->string() : std::string();
+  };
+  GcsListing listing;
+  try {
+    const Json document = parse_json(text, "", {.memory = kMaxListing});
+    const JsonRef root(document, "");
+    if (const auto prefixes = root.find("prefixes"))
+      for (const std::string& name : prefixes->strings()) listing.prefixes.push_back(name_of(name));
+    if (const auto items = root.find("items"))
+      for (const JsonRef& item : items->elements())
+        listing.objects.push_back({name_of(item.at("name").string()), text_at(item, "etag"),
+                                   parse_exact_number(text_at(item, "size")).value_or(0)});
+    if (const auto next = root.find("nextPageToken"); next && !next->is_null())
+      listing.continuation = next->string();
+  } catch (const Error&) {
+    throw malformed;
+  }
+  return listing;
+}
+
+bool is_gcs_listing(const HttpResponse& response) {
+  return response.effective_url.find("/o?delimiter=") != std::string::npos ||
+         response.effective_url.find("/o?fields=") != std::string::npos;
 }
 
 }  // namespace
@@ -103,10 +146,10 @@ HttpRequest GcsService::put(const std::string& key, std::string body) {
   return made;
 }
 
-HttpRequest GcsService::list(const std::string& prefix, const std::string& continuation) {
+HttpRequest GcsService::list_request(const std::string& prefix, const std::string& continuation,
+                                     QueryParameters query) const {
   const std::string below = join_key(place_.prefix, prefix);
-  QueryParameters query{
-      {"delimiter", "/"}, {"fields", "items(name),prefixes,nextPageToken"}, {"maxResults", "1000"}};
+  query.emplace_back("maxResults", "1000");
   if (!below.empty()) query.emplace_back("prefix", below + "/");
   if (!continuation.empty()) query.emplace_back("pageToken", continuation);
   HttpRequest made = request("", std::move(query));
@@ -114,34 +157,43 @@ HttpRequest GcsService::list(const std::string& prefix, const std::string& conti
   return made;
 }
 
+HttpRequest GcsService::list(const std::string& prefix, const std::string& continuation) {
+  return list_request(prefix, continuation,
+                      {{"delimiter", "/"}, {"fields", "items(name),prefixes,nextPageToken"}});
+}
+
+std::optional<HttpRequest> GcsService::list_versions(const std::string& prefix,
+                                                     const std::string& continuation) {
+  return list_request(prefix, continuation, {{"fields", "items(name,etag,size),nextPageToken"}});
+}
+
 ObjectService::Page GcsService::parse_list(const std::string& prefix,
                                            const HttpResponse& response) {
-  const Error malformed =
-      error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
-  const std::string parent = join_key(place_.prefix, prefix);
-  const std::string below = parent.empty() ? "" : parent + "/";
-  Page page;
+  const Error malformed = malformed_listing();
+  GcsListing listing =
+      parse_gcs_listing(text_of(response), join_key(place_.prefix, prefix), malformed);
+  Page page{{}, std::move(listing.continuation)};
   const auto add = [&](std::string key, bool is_prefix) {
-    if (!key.starts_with(below)) throw malformed;
-    key.erase(0, below.size());
     if (is_prefix && key.ends_with('/')) key.pop_back();
     if (key.empty()) return;  // the object that some tools make for the folder itself
     if (key.find('/') != std::string::npos) throw malformed;
     page.entries.push_back({std::move(key), is_prefix});
   };
-  try {
-    const Json document = parse_json(text_of(response), "", {.memory = kMaxListing});
-    const JsonRef root(document, "");
-    if (const auto prefixes = root.find("prefixes"))
-      for (const std::string& name : prefixes->strings()) add(name, true);
-    if (const auto items = root.find("items"))
-      for (const JsonRef& item : items->elements()) add(item.at("name").string(), false);
-    if (const auto next = root.find("nextPageToken"); next && !next->is_null())
-      page.continuation = next->string();
-  } catch (const Error&) {
-    throw malformed;
-  }
+  for (std::string& each : listing.prefixes) add(std::move(each), true);
+  for (GcsListing::Object& each : listing.objects) add(std::move(each.key), false);
   return page;
+}
+
+ObjectService::VersionPage GcsService::parse_versions(const std::string& prefix,
+                                                      const HttpResponse& response) {
+  GcsListing listing =
+      parse_gcs_listing(text_of(response), join_key(place_.prefix, prefix), malformed_listing());
+  for (GcsListing::Object& each : listing.objects) each.key = join_key(prefix, each.key);
+  return {std::move(listing.objects), std::move(listing.continuation)};
+}
+
+Error GcsService::malformed_listing() const {
+  return error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
 }
 
 void GcsService::authorize(HttpRequest& request) {
@@ -202,9 +254,9 @@ void GcsService::probe() {
 Verdict GcsService::classify(const HttpResponse& response) {
   if (response.status < 400 || response.status == 412) return classify_status(response);
   const GcsError told = parse_gcs_error(response);
-  const bool is_listing = response.effective_url.find("/o?delimiter=") != std::string::npos;
   if (response.status == 404) {
-    if (!is_listing && told.message.find("bucket does not exist") == std::string::npos)
+    if (!is_gcs_listing(response) &&
+        told.message.find("bucket does not exist") == std::string::npos)
       return {Verdict::missing, std::nullopt};
     return {Verdict::failed,
             error(ErrorCode::not_found, fmt::format("there is no bucket '{}'", place_.bucket))};
@@ -233,10 +285,10 @@ Verdict GcsService::classify(const HttpResponse& response) {
       ErrorCode::access_denied,
       has_token_
           ? fmt::format("access denied: these credentials may not {} here",
-                        is_listing ? "list" : "read")
+                        is_gcs_listing(response) ? "list" : "read")
           : "access denied to a request without credentials; run `gcloud auth application-default "
             "login`, or set GOOGLE_APPLICATION_CREDENTIALS");
-  if (is_listing || denial_ == Denial::is_denied) return {Verdict::failed, refused};
+  if (is_gcs_listing(response) || denial_ == Denial::is_denied) return {Verdict::failed, refused};
   if (denial_ == Denial::is_missing) return {Verdict::missing, std::nullopt};
   wants_probe_ = true;
   return {Verdict::moved, std::nullopt};

@@ -36,6 +36,9 @@ class GcsService final : public WritableService {
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;
   Page parse_list(const std::string& prefix, const HttpResponse& response) override;
+  std::optional<HttpRequest> list_versions(const std::string& prefix,
+                                           const std::string& continuation) override;
+  VersionPage parse_versions(const std::string& prefix, const HttpResponse& response) override;
   void authorize(HttpRequest& request) override;
   Verdict classify(const HttpResponse& response) override;
 
@@ -48,6 +51,9 @@ class GcsService final : public WritableService {
  private:
   HttpRequest request(const std::string& path, QueryParameters query,
                       const char* interface = "") const;
+  HttpRequest list_request(const std::string& prefix, const std::string& continuation,
+                           QueryParameters query) const;
+  Error malformed_listing() const;
   void add_token(HttpRequest& request);
   void refresh();
   void probe();

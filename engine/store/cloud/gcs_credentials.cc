@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/store/cloud/secret_json.h"
+#include "engine/store/cloud/signing/secret_json.h"
 #include "engine/store/crypto.h"
 #include "engine/store/http/query.h"
 #include "engine/store/uri.h"

@@ -37,6 +37,7 @@ class HttpService : public ObjectService {
   Credentials credentials_kind() const override {
     return query_.empty() && authorization_.empty() ? Credentials::harmless : Credentials::secret;
   }
+  bool names_versions_once() const override { return false; }
   HttpRequest get(const std::string& key) override;
   HttpRequest head(const std::string& key) override;
   bool can_list() const override { return false; }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "engine/store/cloud/answer_findings.h"
+#include "engine/store/cloud/retry_decision.h"
 #include "engine/store/cloud/via/cache_dispatch.h"
 #include "engine/store/http/http_transfer.h"
 #include "engine/store/http/latency_quantile.h"
@@ -145,7 +146,7 @@ class ObjectRequests::Impl {
     Job job;
     Done done;
     std::vector<std::shared_ptr<Attempt>> live;
-    int tried = 0, moves = 0;
+    int tried = 0, refused = 0, moves = 0;
     bool hedged = false;  // in this round
     CacheRoute route;
     std::int64_t first_sent = 0;  // the time when the first attempt was on its way
@@ -311,6 +312,7 @@ class ObjectRequests::Impl {
           note_speed(now, static_cast<double>(answered - started) * 1e-9);
         }
         if (attempt->is_hedge) ++hedges_won_;
+        if (!attempt->cache) last_answer_ = now;
         return true;
       case Verdict::failed:
         ++failures_;
@@ -329,31 +331,17 @@ class ObjectRequests::Impl {
         break;
     }
     if (!run->live.empty()) return false;  // the other one may still succeed
-    const std::string tries =
-        fmt::format("; tried {}", run->tried == 1 ? "once" : fmt::format("{} times", run->tried));
-    if (run->tried <= options_.retries) {
-      const double longest = std::min(
-          options_.longest_delay,
-          options_.first_delay * static_cast<double>(1ull << std::min(run->tried - 1, 30)));
-      double delay = std::uniform_real_distribution<double>(0, longest)(random_);
-      // Adds a little jitter to the server's delay as well: other clients received the same one.
-      if (finding.wait) delay = *finding.wait + std::min(delay, 0.1 * *finding.wait);
-      const std::int64_t at = now + nanoseconds(std::min(delay, 1e6));
-      if (at < deadline(*run)) {
-        ++retries_;
-        timers_.post(at, [this, run] { this->attempt(run); });
-        return false;
-      }
-      if (finding.wait && run->tried == 1) {
-        verdict.error = Error(
-            verdict.error->code(),
-            fmt::format("{}; it asks to wait for {:.0f} s", verdict.error->why(), *finding.wait));
-        ++failures_;
-        return true;
-      }
+    if (is_load_refusal(options_, finding, last_answer_, now)) ++run->refused;
+    const RetryHistory history{run->tried, run->refused, deadline(*run)};
+    RetryDecision decision = decide_retry(options_, history, finding,
+                                          std::uniform_real_distribution(0.0, 1.0)(random_), now);
+    if (!decision.error) {
+      ++retries_;
+      timers_.post(decision.at, [this, run] { this->attempt(run); });
+      return false;
     }
     ++failures_;
-    verdict.error = Error(verdict.error->code(), verdict.error->why() + tries);
+    verdict.error = std::move(decision.error);
     return true;
   }
 
@@ -464,6 +452,7 @@ class ObjectRequests::Impl {
   LatencyQuantile latency_;
   NetworkSpeed speed_;
   double hedges_allowed_ = kHedgesAtOnce;
+  std::int64_t last_answer_ = 0;  // when the service last had one
   CacheDispatch dispatch_;
   std::deque<std::shared_ptr<Run>> waiting_;  // for the service to have fewer uncached requests
   std::mt19937_64 random_{std::random_device{}()};

@@ -42,6 +42,10 @@ class ObjectService {
   };
   virtual Credentials credentials_kind() const { return Credentials::harmless; }
 
+  /// Do all answers name one version of an object by the same text? Replicas of a web server may
+  /// not.
+  virtual bool names_versions_once() const { return true; }
+
   /// The request for an object; the range and conditions are added by the caller. `key` is checked.
   virtual HttpRequest get(const std::string& key) = 0;
   virtual HttpRequest head(const std::string& key) = 0;

@@ -20,6 +20,8 @@
 
 namespace batchfs {
 
+class ObjectReads;
+
 class ObjectStore final : public Store, public StateListing {
  public:
   /// The client is shared, so that a service can fetch its tokens with it.
@@ -46,9 +48,8 @@ class ObjectStore final : public Store, public StateListing {
   std::vector<Counter> counters() const override;
 
  private:
-  class Reads;
   const std::shared_ptr<ObjectService> service_;
-  const std::unique_ptr<Reads> reads_;
+  const std::unique_ptr<ObjectReads> reads_;
 };
 
 }  // namespace batchfs

@@ -60,6 +60,7 @@ struct HttpRequest {
   double timeout = 0;                       // seconds without progress; 0: the client's
   std::uint64_t largest_body = 4ull << 30;  // a longer answer is an error
   bool follow_redirects = true;
+  bool new_connection = false;  // not one that other requests were sent over
   std::shared_ptr<HttpProgress> progress;
   std::shared_ptr<const HttpGateway> gateway;  // may be null; its redirects are not followed
   /// URL or headers hold a secret that opens more than this object (a token, a password).

@@ -139,6 +139,7 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   // Rather wait for a TLS connection that is being made, to share it, than make one for each
   // request.
   if (url.starts_with("https")) set(CURLOPT_PIPEWAIT, 1L);
+  if (request_.new_connection) set(CURLOPT_FRESH_CONNECT, 1L);
   const double timeout = request_.timeout > 0 ? request_.timeout : settings.timeout;
   double connect_timeout = std::min(timeout, settings.connect_timeout);
   const double usual = patience_ * (kHurry + 10 * settings.usual_connect);

@@ -60,6 +60,12 @@ std::optional<std::uint64_t> content_length(const HttpResponse& response) {
   return length != nullptr ? parse_exact_number(*length) : std::nullopt;
 }
 
+std::optional<std::int64_t> date_of(const HttpResponse& response, std::string_view header) {
+  const std::string* text = find_header(response.headers, header);
+  const std::time_t time = text == nullptr ? -1 : curl_getdate(text->c_str(), nullptr);
+  return time < 0 ? std::nullopt : std::optional<std::int64_t>(time);
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> check_object(const HttpResponse& response,
@@ -174,21 +180,24 @@ std::string version_of(const HttpResponse& response) {
   return time != nullptr && !time->empty() ? kModified + *time : std::string();
 }
 
+bool is_date(std::string_view version) { return version.starts_with(kModified); }
+
 std::optional<std::int64_t> modified_of(const HttpResponse& response) {
-  const std::string* text = find_header(response.headers, "last-modified");
-  const std::time_t time = text == nullptr ? -1 : curl_getdate(text->c_str(), nullptr);
-  return time < 0 ? std::nullopt : std::optional<std::int64_t>(time);
+  return date_of(response, "last-modified");
+}
+
+std::optional<std::int64_t> sent_of(const HttpResponse& response) {
+  return date_of(response, "date");
 }
 
 std::string identity_of(std::string_view version, std::optional<std::uint64_t> object_size) {
   if (version.starts_with("W/")) version.remove_prefix(2);
-  if (!version.empty() && !version.starts_with(kModified)) return std::string(version);
+  if (!version.empty() && !is_date(version)) return std::string(version);
   return object_size ? fmt::format("{} size {}", version, *object_size) : std::string();
 }
 
 std::pair<std::string, std::string> unless_version(const std::string& version) {
-  if (version.starts_with(kModified))
-    return {"If-Modified-Since", version.substr(kModified.size())};
+  if (is_date(version)) return {"If-Modified-Since", version.substr(kModified.size())};
   return {"If-None-Match", version};
 }
 

@@ -42,6 +42,8 @@ std::optional<std::uint64_t> narrow_range(HttpResponse& response, const ByteRang
 /// A text that changes when the object does: its ETag as it was sent, else "modified " and its
 /// modification time. Empty when the answer names neither.
 std::string version_of(const HttpResponse& response);
+/// Is this version_of() an answer that names none but the modification time?
+bool is_date(std::string_view version);
 /// A text that changes when the object does, as far as the answer shows: the ETag without the mark
 /// of a weak one, which a server that compresses adds; else the modification time, which counts
 /// seconds, and the size; else the size. Empty when that is not known.
@@ -49,6 +51,8 @@ std::string identity_of(std::string_view version, std::optional<std::uint64_t> o
 /// When the object was last changed, in seconds since 1970; nullopt where the answer does not
 /// contain it.
 std::optional<std::int64_t> modified_of(const HttpResponse& response);
+/// When the answer was made, in the same way.
+std::optional<std::int64_t> sent_of(const HttpResponse& response);
 /// The condition for sending an object again: that it no longer is this version (RFC 9110, 13.1).
 std::pair<std::string, std::string> unless_version(const std::string& version);
 

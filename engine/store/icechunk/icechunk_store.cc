@@ -13,6 +13,7 @@
 #include "engine/store/icechunk/manifest_cache.h"
 #include "engine/store/icechunk/repository.h"
 #include "engine/store/icechunk/snapshot.h"
+#include "engine/store/icechunk/store_keys.h"
 #include "engine/store/object_versions.h"
 #include "engine/store/virtual/virtual_places.h"
 
@@ -21,6 +22,7 @@ namespace batchfs {
 namespace {
 
 using icechunk::ChunkPlace;
+using icechunk::kDocumentName;
 using icechunk::Manifest;
 using icechunk::Node;
 
@@ -31,39 +33,6 @@ constexpr std::uint64_t kReferenceBytes = 24;
 /// Limits of the manifests fetched before any request needs them.
 constexpr std::size_t kManifestsAhead = 32;
 constexpr std::uint64_t kManifestBytesAhead = 4 << 20;
-
-constexpr std::string_view kDocument = "zarr.json";
-
-/// The path that a document's key names; nullopt for other keys.
-std::optional<std::string_view> document_path(std::string_view key) {
-  if (key == kDocument) return std::string_view();
-  if (!key.ends_with(kDocument) || key[key.size() - kDocument.size() - 1] != '/')
-    return std::nullopt;
-  return key.substr(0, key.size() - kDocument.size() - 1);
-}
-
-struct ChunkName {
-  std::string_view path;
-  std::vector<std::uint32_t> index;
-};
-
-/// "a/b/c/0/1": the chunk (0, 1) of "a/b".
-std::optional<ChunkName> chunk_name(std::string_view key) {
-  ChunkName name;
-  for (;;) {
-    const std::size_t slash = key.rfind('/');
-    const std::string_view last = slash == std::string_view::npos ? key : key.substr(slash + 1);
-    if (last == "c") {
-      std::reverse(name.index.begin(), name.index.end());
-      name.path = slash == std::string_view::npos ? std::string_view() : key.substr(0, slash);
-      return name;
-    }
-    const auto number = parse_exact_number(last);
-    if (!number || *number > UINT32_MAX || slash == std::string_view::npos) return std::nullopt;
-    name.index.push_back(static_cast<std::uint32_t>(*number));
-    key = key.substr(0, slash);
-  }
-}
 
 struct Clipped {
   std::uint64_t begin = 0, length = 0;
@@ -161,13 +130,13 @@ class IcechunkStore final : public Store {
   std::vector<Entry> list(const std::string& prefix) override {
     if (!prefix.empty()) check_key(prefix);
     if (const Node* array = snapshot_->find(prefix); array != nullptr && array->is_array) {
-      std::vector<Entry> entries = {{std::string(kDocument), false}};
+      std::vector<Entry> entries = {{std::string(kDocumentName), false}};
       if (array->uses == 0) return entries;
       // Opening a store lists its arrays: no manifest is waited for.
       entries.insert(entries.begin(), {"c", rank_of(*array) != 0});
       return entries;
     }
-    if (const auto name = chunk_name(prefix))
+    if (const auto name = icechunk::chunk_name(prefix))
       if (const Node* array = snapshot_->find(name->path); array != nullptr && array->is_array)
         return list_chunks(*array, name->index, prefix);
     return snapshot_->list(prefix);
@@ -363,11 +332,11 @@ class IcechunkStore final : public Store {
   };
   /// nullopt: the object does not exist.
   std::optional<Wanted> want(const std::string& key) const {
-    if (const auto path = document_path(key)) {
+    if (const auto path = icechunk::document_path(key)) {
       const Node* node = snapshot_->find(*path);
       return node == nullptr ? std::nullopt : std::optional(Wanted{node, {}, nullptr});
     }
-    if (auto name = chunk_name(key)) {
+    if (auto name = icechunk::chunk_name(key)) {
       const Node* node = snapshot_->find(name->path);
       if (node != nullptr && node->is_array) {
         const icechunk::ManifestUse* use = snapshot_->manifest_of(*node, name->index);

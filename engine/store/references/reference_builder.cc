@@ -31,6 +31,13 @@ std::string chunk_key(const std::string& path, bool by_slash,
   return path.empty() ? numbers : path + "/" + numbers;
 }
 
+/// Without the numbers of a chunk.
+std::string array_path(const std::string& path) {
+  ChunkKey chunk;
+  const std::string inside = path + "/0";
+  return parse_chunk_key(inside, chunk) ? std::string(chunk.path) : path;
+}
+
 }  // namespace
 
 ReferenceTable::Builder::Builder(std::uint64_t memory)
@@ -128,18 +135,36 @@ void ReferenceTable::Builder::add_other(std::string_view key, Record record) {
   table_->others_.emplace(key, record);
 }
 
+/// The reference is lost, so the array of the chunk that it may mean is damaged.
 void ReferenceTable::Builder::add_unread(std::string_view key) {
-  if (table_->problems_.size() == kMaxProblems) return;
-  claims_.take(2 * kNodeMemory + 2 * kShownKey);
   add_problem(key, "no reader asks for this key: the chunk that it may mean is missing");
-  // "crs/", VirtualiZarr's name of a scalar's chunk, does not harm others: it stays missing.
-  std::string_view path = key;
-  if (path.ends_with('/')) path.remove_suffix(1);
-  if ((is_key(path) && is_utf8(path)) || path.size() > kShownKey) return;
-  while (!path.empty() && !(is_key(path) && is_utf8(path))) {
-    const std::size_t slash = path.rfind('/');
-    path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+  std::string path;  // the components that a reader may ask for
+  bool is_lost = false;
+  for (std::size_t begin = 0; begin <= key.size() && !is_lost;) {
+    const std::size_t end = std::min(key.find('/', begin), key.size());
+    const std::string_view component = key.substr(begin, end - begin);
+    begin = end + 1;
+    if (component.empty() || component == ".") continue;
+    if (component == "..") {
+      add_damaged(array_path(path), key);
+      path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+    } else if (is_key(component) && is_utf8(component)) {
+      path.append(path.empty() ? "" : "/").append(component);
+    } else {
+      is_lost = true;
+    }
   }
+  if (is_lost) return add_damaged(array_path(path), key);
+  if (parse_chunk_key(path, key_)) return add_damaged(std::string(key_.path), key);
+  // "crs/", VirtualiZarr's name of a scalar's chunk, does not harm others: it stays missing.
+  if (key.ends_with('/')) return;
+  const std::size_t slash = path.rfind('/');
+  add_damaged(array_path(path.substr(0, slash == std::string::npos ? 0 : slash)), key);
+}
+
+void ReferenceTable::Builder::add_damaged(const std::string& path, std::string_view key) {
+  if (table_->damaged_.contains(path)) return;
+  claims_.take(kNodeMemory + path.size() + kShownKey);
   table_->damaged_.emplace(path, shown_key(key));
 }
 

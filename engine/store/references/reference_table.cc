@@ -169,6 +169,7 @@ std::uint64_t ReferenceTable::memory() const {
     bytes += kNodeMemory + name.path.size() + 4 * chunks.near.capacity() +
              8 * chunks.far.capacity() + sizeof(Record) * chunks.records.capacity();
   for (const auto& [key, record] : others_) bytes += kNodeMemory + key.size();
+  for (const auto& [path, key] : damaged_) bytes += kNodeMemory + path.size() + key.size();
   for (const auto& [key, why] : problems_) bytes += kNodeMemory + key.size() + why.size();
   for (const std::string& why : reasons_) bytes += sizeof why + why.size();
   return bytes;

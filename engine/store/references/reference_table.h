@@ -123,8 +123,9 @@ class ReferenceTable {
   static constexpr std::uint64_t kNodeMemory = 160;
   static constexpr std::size_t kMaxProblems = 1000, kMaxReasons = 1000;
   Problems problems_;
-  std::map<std::string, std::string, std::less<>> damaged_;  // a key, by path of its array
-  std::vector<std::string> reasons_;                         // of malformed references
+  /// A key that readers never request, by the path of the array that it may mean.
+  std::map<std::string, std::string, std::less<>> damaged_;
+  std::vector<std::string> reasons_;  // of malformed references
 };
 
 /// Not thread-safe.
@@ -155,6 +156,7 @@ class ReferenceTable::Builder {
   void add(std::string_view key, Record record);
   void add_other(std::string_view key, Record record);
   void add_unread(std::string_view key);
+  void add_damaged(const std::string& path, std::string_view key);
   void add_problem(std::string_view key, const std::string& why);
   Record malformed(std::string_view key, const std::string& why);
   std::uint32_t number_of_file(std::string_view file);

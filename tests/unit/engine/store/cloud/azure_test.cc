@@ -100,6 +100,30 @@ TEST_F(AzureTest, LastBytesAreAskedForFromTheStart) {
   EXPECT_EQ(range(16), std::pair(std::uint64_t{0}, std::uint64_t{1}));
 }
 
+TEST_F(AzureTest, AListingOfAllDepthsContainsVersions) {
+  const auto service = open("az://container/a b");
+  EXPECT_EQ(service->list_versions("t", "2!")->url,
+            "https://mine.blob.core.windows.net/container?restype=container&comp=list&"
+            "prefix=a%20b%2Ft%2F&marker=2%21");
+  const HttpResponse answer = FakeStoreEnvironment::answer(
+      200,
+      "<EnumerationResults><Blobs>"
+      "<Blob><Name>a b/t/c</Name><Properties><Etag>0x1</Etag><ResourceType>directory</ResourceType>"
+      "<Content-Length>0</Content-Length></Properties></Blob>"
+      "<Blob><Name>a b/t/c/0/1</Name><Properties><Etag>0x8D8</Etag>"
+      "<Content-Length>77</Content-Length></Properties></Blob>"
+      "<Blob><Name>a b/t/zarr.json</Name></Blob>"
+      "</Blobs><NextMarker>2</NextMarker></EnumerationResults>");
+  const ObjectService::VersionPage page = service->parse_versions("t", answer);
+  EXPECT_EQ(page.continuation, "2");
+  ASSERT_EQ(page.objects.size(), 2U);
+  EXPECT_EQ(page.objects[0].key, "t/c/0/1");
+  EXPECT_EQ(page.objects[0].version, "\"0x8D8\"") << "as in a header";
+  EXPECT_EQ(page.objects[0].size, 77U);
+  EXPECT_EQ(page.objects[1].version, "");
+  EXPECT_EQ(error_of([&] { service->parse_versions("u", answer); }).code(), ErrorCode::corrupt);
+}
+
 TEST_F(AzureTest, ListsPages) {
   const auto service = open("az://container/a b");
   EXPECT_THAT(service->list("t", "2!92!MDA=").url,

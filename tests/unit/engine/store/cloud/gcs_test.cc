@@ -93,6 +93,29 @@ TEST_F(GcsTest, ListsPages) {
         << body;
 }
 
+TEST_F(GcsTest, AListingOfAllDepthsContainsVersions) {
+  const auto service = open();
+  EXPECT_EQ(service->list_versions("t", "CgI=")->url,
+            "https://storage.googleapis.com/storage/v1/b/bucket/o?"
+            "fields=items%28name%2Cetag%2Csize%29%2CnextPageToken&maxResults=1000&"
+            "prefix=a%20b.zarr%2Ft%2F&pageToken=CgI%3D");
+  const HttpResponse answer = FakeStoreEnvironment::answer(
+      200,
+      R"({"nextPageToken":"2","items":[{"name":"a b.zarr/t/c/0/1","etag":"CKih16GjycICEAE=",
+"size":"77"},{"name":"a b.zarr/t/zarr.json"}]})");
+  const ObjectService::VersionPage page = service->parse_versions("t", answer);
+  EXPECT_EQ(page.continuation, "2");
+  ASSERT_EQ(page.objects.size(), 2U);
+  EXPECT_EQ(page.objects[0].key, "t/c/0/1");
+  EXPECT_EQ(page.objects[0].version, "CKih16GjycICEAE=");
+  EXPECT_EQ(page.objects[0].size, 77U);
+  EXPECT_EQ(page.objects[1].version, "");
+  EXPECT_EQ(error_of([&] { service->parse_versions("u", answer); }).code(), ErrorCode::corrupt);
+  HttpResponse denied = refusal(403, "forbidden");
+  denied.effective_url = service->list_versions("t", "")->url;
+  EXPECT_EQ(service->classify(denied).error->code(), ErrorCode::access_denied) << "may not list";
+}
+
 TEST_F(GcsTest, ErrorsMeanWhatTheyMean) {
   const auto service = open();
   EXPECT_EQ(service->classify(FakeStoreEnvironment::answer(404, "No such object: bucket/k")).kind,

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/base/printable.h"
+
 namespace batchfs {
 namespace reference_builder_test {
 
@@ -148,6 +150,42 @@ TEST(ReferenceBuilder, ChunksFarFromTheOthersAreFound) {
                 table_of({{"a/4294967295.0", 0}, {"a/4294967295.0", 0}})->find("a/4294967295.0");
               }),
               HasSubstr("given twice"));
+}
+
+TEST(ReferenceBuilder, AKeyThatNobodyAsksForDamagesTheArrayThatItMayMean) {
+  const std::map<std::string, std::string> cases{
+      {"a//0", "a/0"},           {"/a/0", "a/0"},
+      {"//a//0", "a/0"},         {"./a/0", "a/0"},
+      {"a/./0.1", "a/0.1"},      {"a/0/", "a/0"},
+      {"a/0.0/", "a/0.0"},       {"a/c//0/1", "a/c/0/1"},
+      {"a/c/0//1", "a/c/0/1"},   {"a/c/0/1/", "a/c/0/1"},
+      {"a/c/0/./1", "a/c/0/1"},  {"x/../a/0", "a/0"},
+      {"a/../0", "a/0"},         {"a/\xff", "a/7"},
+      {"a/c/0/\xff", "a/c/0/1"}, {std::string(300, 'p') + "//0", std::string(300, 'p') + "/0"}};
+  for (const int others : {0, 1500})
+    for (const auto& [bad, meant] : cases) {
+      ReferenceTable::Builder builder(1 << 20);
+      for (int i = 0; i < others; ++i) builder.add_whole("other//" + std::to_string(i), "f");
+      builder.add_whole(bad, "file");
+      builder.add_whole("fine/0", "file");
+      const auto table = builder.finish();
+      EXPECT_THAT(refusal([&] { table->find(meant); }),
+                  HasSubstr("that of '" + printable(bad.substr(0, 200))))
+          << bad;
+      EXPECT_TRUE(table->find("fine/0"));
+      EXPECT_FALSE(table->find("fine/1"));
+      EXPECT_FALSE(table->find("fine/.zattrs"));
+      EXPECT_GT(table->memory(), 0u);
+    }
+}
+
+TEST(ReferenceBuilder, PathsOfKeysThatNobodyAsksForCount) {
+  ReferenceTable::Builder builder(1 << 20);
+  EXPECT_THAT(refusal([&] {
+                for (int i = 0; i < 100'000; ++i)
+                  builder.add_whole(std::to_string(i) + "x//0", "f");
+              }),
+              HasSubstr("--memory"));
 }
 
 }  // namespace reference_builder_test

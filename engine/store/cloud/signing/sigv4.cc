@@ -1,4 +1,4 @@
-#include "engine/store/cloud/sigv4.h"
+#include "engine/store/cloud/signing/sigv4.h"
 
 #include <algorithm>
 #include <ctime>

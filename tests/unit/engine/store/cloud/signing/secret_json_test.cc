@@ -1,4 +1,4 @@
-#include "engine/store/cloud/secret_json.h"
+#include "engine/store/cloud/signing/secret_json.h"
 
 #include <gmock/gmock.h>
 
