@@ -22,7 +22,7 @@ std::vector<std::string> advice_on(const std::string& json, std::uint64_t memory
   const auto view = parse_view(data.dataset(), json);
   ViewCost cost = estimate_cost(*view);
   cost.absent.clear();  // the store has no chunks, which has its own advice
-  return advice(*view, cost, memory);
+  return advice(*view, cost, estimate_epoch(*view, cost, static_cast<double>(memory)), memory);
 }
 
 TEST(Advice, IsNotNeededWhereBatchesAreChunks) {
