@@ -70,6 +70,7 @@ BatchAssembler::Environment Engine::environment() {
           .executor = executor_,
           .prefetcher = prefetcher_,
           .look_ahead = look_ahead_,
+          .cache = cache_,
           .kept = kept_,
           .counters = counters_,
           .trace = trace_,
@@ -133,9 +134,9 @@ WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   }
   idle_.touch();
   if (opened.reprioritize != nullptr) scheduler_.reprioritize(opened.reprioritize);
+  if (opened.first && prefetching_) read_ahead_.learn(request, opened.ready == nullptr);
   if (opened.assemble != nullptr) assembler_.post(opened.assemble);
   reclaimer_.release(std::move(opened.dropped));
-  if (opened.first && prefetching_) read_ahead_.learn(request, opened.ready == nullptr);
   if (opened.ready != nullptr) {
     if (opened.first) deliveries_.record_delivery(request, opened.ready.get(), since, nullptr);
     (*shared)(opened.ready, nullptr);

@@ -13,8 +13,6 @@ namespace batchfs {
 
 namespace {
 
-/// How far batches of a local store are made ahead.
-constexpr std::uint64_t kLocalPrefetchBytes = 256 << 20;
 /// Batches that are begun, and batches that are planned, each time that a reader opens one, before
 /// the chunks that readers wait for are decoded: they are decoded once for all batches that have
 /// begun. The first batch must not wait for all of them.
@@ -28,6 +26,10 @@ bool is_local(const View& view) {
 }
 
 }  // namespace
+
+void ReadAhead::learn(const BatchRequest& request, bool stalled) {
+  if (with_.prefetcher.opened(request, stalled)) with_.cache.set_looking(true);
+}
 
 void ReadAhead::make_next(const BatchRequest& request) {
   post(kReaderWaits, [this, request] { prefetch(request); });
@@ -46,15 +48,12 @@ void ReadAhead::post(Urgency urgency, std::function<void()> guess) {
 void ReadAhead::prefetch(const BatchRequest& request) {
   const std::uint64_t bytes =
       assembler_.memory_of(request.format->layout(*request.view, request.global_batch()));
-  // Half of the memory is for chunks and for batches that readers hold. Where no request takes
-  // long, a reader that waits waits for the processors: a longer prefetch would only take memory,
-  // and fresh memory costs time. Ranks share chunks: a batch made too far ahead for one evicts
-  // chunks that the others are about to use.
+  // Ranks share chunks: a batch made too far ahead for one evicts chunks that the others are about
+  // to use.
   const auto streams = static_cast<std::uint64_t>(with_.prefetcher.streams_read());
   const std::uint64_t limit = with_.budget.limit();
   const bool local = is_local(*request.view);
-  std::uint64_t room = limit / 2 / streams;
-  if (local) room = std::min(room, std::max(kLocalPrefetchBytes, 2 * bytes));
+  const std::uint64_t room = prefetch_memory(limit / streams, bytes, local);
   const std::vector<BatchRequest> wanted = with_.prefetcher.due(request, bytes, room);
   const auto count = static_cast<std::int64_t>(wanted.size());
   std::int64_t soon = kAtOnce;
@@ -103,12 +102,20 @@ bool ReadAhead::start(const BatchTable::RecordPtr& record) {
 }
 
 void ReadAhead::announce_uses(const BatchRequest& request) {
-  with_.look_ahead.look(
+  const bool all = with_.look_ahead.look(
       with_.prefetcher.beyond(request, LookAhead::kBatches), with_.table.now(),
       [this](const BatchRequest& ahead) {
         return with_.table.is_made(ahead.key()) || !with_.prefetcher.is_ahead(ahead);
       },
       kAtOnce);
+  if (all) {
+    with_.cache.set_looking(false);
+  } else if (!looks_on_.exchange(true)) {
+    post(kPrefetch, [this, request] {
+      looks_on_ = false;
+      announce_uses(request);
+    });
+  }
   if (announcements_++ % kHorizonEvery != 0) return;
   with_.look_ahead.find_horizon();
   with_.reclaimer.release(with_.table.drop_overdue(

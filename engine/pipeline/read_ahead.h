@@ -23,9 +23,7 @@ class ReadAhead {
 
   /// A reader opened the batch; `stalled`: it was not ready. Noted at once, so that later prefetch
   /// starts ahead of the reader's position by then.
-  void learn(const BatchRequest& request, bool stalled) {
-    with_.prefetcher.opened(request, stalled);
-  }
+  void learn(const BatchRequest& request, bool stalled);
   /// Has workers make the batches that come after `request` in its stream.
   void make_next(const BatchRequest& request);
 
@@ -40,6 +38,7 @@ class ReadAhead {
   const BatchAssembler::Environment with_;
   BatchAssembler& assembler_;
   std::atomic<std::uint64_t> announcements_{0};
+  std::atomic<bool> looks_on_{false};  // announce_uses() will be called again without an open
 };
 
 }  // namespace batchfs

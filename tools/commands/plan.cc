@@ -15,6 +15,7 @@
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
 #include "tools/planning/advice.h"
+#include "tools/planning/epoch_cost.h"
 #include "tools/planning/node_cost.h"
 #include "tools/planning/split_plan.h"
 #include "tools/planning/view_cost.h"
@@ -69,60 +70,49 @@ struct Memory {
   std::uint64_t budget = 0;  // of the engine
 };
 
-ReuseMemory reuse_of(const View& view, const ViewCost& cost, const Memory& memory) {
-  return reuse_memory(view, cost, static_cast<double>(memory.budget));
+/// The plan of one view.
+struct Planned {
+  Planned(const std::shared_ptr<const View>& parsed, const OpenedStore& opened,
+          const PlanOptions& options);
+  Json json() const;
+  std::string text() const;
+  std::vector<std::string> all_advice() const;
+  /// How often a chunk is read in an epoch that decodes this much.
+  double reads(double decoded) const {
+    return cost.view_bytes == 0 ? 1 : decoded / cost.view_bytes;
+  }
+  std::string reads_text() const;
+
+  const Memory memory;
+  std::optional<ScanCost> scan;
+  const std::shared_ptr<const View> view;
+  ViewCost cost;
+  EpochCost epoch;
+  std::optional<ClusterPlan> cluster;
+};
+
+/// "exact": the bounds are near each other. "between": they are not, since it depends on time which
+/// batches are made ahead, and codecs decode parts of chunks. "estimate": there are none.
+const char* certainty(const EpochCost& epoch) {
+  if (!epoch.bounds) return "estimate";
+  return epoch.is_exact() ? "exact" : "between";
 }
 
-/// Decoded bytes below which the lists about a chunk are a good part of its memory.
-constexpr std::uint64_t kSmallChunk = 16 << 10;
-
-/// How often a chunk is read in an epoch, with what `memory` keeps.
-double expected_reads(const View& view, const ViewCost& cost, const Memory& memory) {
-  if (cost.view_bytes == 0) return 1;
-  return epoch_decoded(view, cost, reuse_of(view, cost, memory)) / cost.view_bytes;
-}
-
-/// The same by the engine's rules, which let batches share what is decoded. The two are equal in
-/// order, where all chunks stay, and where an epoch is not followed.
-double likely_reads(const View& view, const ViewCost& cost, const Memory& memory) {
-  const double most = expected_reads(view, cost, memory);
-  const ReuseMemory reuse = reuse_of(view, cost, memory);
-  if (cost.view_bytes <= reuse.kept || is_in_order(view)) return most;
-  const std::optional<double> followed = follow_epoch(view, cost, reuse);
-  return followed ? std::min(most, *followed / cost.view_bytes) : most;
-}
-
-/// How sure expected_reads() is. "exact": all chunks stay. "at most": batches that need a chunk at
-/// the same time share its decoding, and of chunks that do not stay, parts are decoded where codecs
-/// allow it. "estimate": in order, and where a run of groups stays, it depends on how far batches
-/// are made ahead; and lists of small chunks take memory that chunks would have.
-const char* certainty(const View& view, const ViewCost& cost, const Memory& memory) {
-  const double kept = reuse_of(view, cost, memory).kept;
-  if (cost.view_bytes <= kept) return "exact";
-  const bool keeps_runs = view.order() != nullptr &&
-                          view.order()->shuffle == Order::Shuffle::block &&
-                          estimate_block_cost(view).run_decoded * cost.lanes <= kept;
-  const bool has_small_chunks = std::ranges::any_of(view.variables(), [](const Variable* variable) {
-    return variable->array->chunk_bytes() < kSmallChunk;
-  });
-  return is_in_order(view) || keeps_runs || has_small_chunks ? "estimate" : "at most";
-}
-
-/// "each is read once", "each is read at most 6.7 times: ...".
-std::string reads_text(const View& view, const ViewCost& cost, const Memory& memory) {
-  const double kept = reuse_of(view, cost, memory).kept, reads = expected_reads(view, cost, memory);
-  const std::string sure = certainty(view, cost, memory);
-  if (sure == "exact") return "each is read once and stays in memory";
-  if (reads < kNoticeable) return "each is read about once an epoch";
+/// "each is read once and stays in memory", "each is read about 2.1, at least 1.2 and at most 6.7
+/// times an epoch: ...".
+std::string Planned::reads_text() const {
+  if (epoch.all_stay) return "each is read once and stays in memory";
+  const double most = reads(epoch.bounds ? epoch.bounds->most : epoch.decoded);
+  if (most < kNoticeable) return "each is read about once an epoch";
   const auto times = [](double number) {
     return fmt::format("{:.{}f}", number, number < 10 ? 1 : 0);
   };
-  const double likely = likely_reads(view, cost, memory);
-  const std::string about = times(likely) == times(reads)
-                                ? "at most about " + times(reads)
-                                : "about " + times(likely) + ", at most " + times(reads);
+  std::string about = "about " + times(reads(epoch.decoded));
+  if (epoch.bounds && !epoch.is_exact())
+    about +=
+        fmt::format(", at least {} and at most {}", times(reads(epoch.bounds->least)), times(most));
   return fmt::format("each is read {} times an epoch: about {} of them stay in memory", about,
-                     estimated_size(kept));
+                     estimated_size(epoch.kept));
 }
 
 std::optional<ClusterPlan> plan_cluster(const View& view, const ViewCost& cost,
@@ -151,11 +141,10 @@ void add_cluster(const ClusterPlan& plan, Json& json) {
   json["bytes_fetched_in_next_epoch"] = bytes(*plan.cost->next_epoch);
 }
 
-std::vector<std::string> all_advice(const View& view, const ViewCost& cost, std::uint64_t memory,
-                                    const std::optional<ClusterPlan>& cluster) {
-  std::vector<std::string> lines = advice(view, cost, memory);
+std::vector<std::string> Planned::all_advice() const {
+  std::vector<std::string> lines = advice(*view, cost, epoch, memory.budget);
   if (!cluster) return lines;
-  if (const auto line = cluster_advice(view, cluster->cluster)) lines.push_back(*line);
+  if (const auto line = cluster_advice(*view, cluster->cluster)) lines.push_back(*line);
   return lines;
 }
 
@@ -182,13 +171,12 @@ std::string cluster_text(const ClusterPlan& plan) {
   return out + table.text();
 }
 
-Json plan_json(const View& view, const ViewCost& cost, const Memory& memory,
-               const std::optional<ScanCost>& scan, const std::optional<ClusterPlan>& cluster) {
-  Json json = view.schema();
-  json["windows"] = view.windows();
+Json Planned::json() const {
+  Json json = view->schema();
+  json["windows"] = view->windows();
   json["dropped"] = Json::object();
-  for (const auto& [restriction, count] : view.dropped()) json["dropped"][restriction] = count;
-  json["warnings"] = view.warnings();
+  for (const auto& [restriction, count] : view->dropped()) json["dropped"][restriction] = count;
+  json["warnings"] = view->warnings();
   if (scan)
     json["scan"] = {{"chunks", scan->chunks},
                     {"decoded_bytes", static_cast<std::int64_t>(scan->decoded_bytes)}};
@@ -205,9 +193,14 @@ Json plan_json(const View& view, const ViewCost& cost, const Memory& memory,
   json["variables_without_chunks"] = absent_json(cost);
   json["unreadable"] = cost.unreadable;
   json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
-  json["expected_chunk_reads_per_epoch"] = rounded(expected_reads(view, cost, memory));
-  json["expected_chunk_reads_are"] = certainty(view, cost, memory);
-  json["likely_chunk_reads_per_epoch"] = rounded(likely_reads(view, cost, memory));
+  json["expected_chunk_reads_per_epoch"] = rounded(reads(epoch.decoded));
+  json["expected_chunk_reads_are"] = certainty(epoch);
+  const auto bound = [this](double EpochCost::Bounds::*decoded) {
+    return epoch.bounds ? Json(rounded(reads((*epoch.bounds).*decoded))) : Json();
+  };
+  json["all_chunks_stay"] = epoch.all_stay;
+  json["least_chunk_reads_per_epoch"] = bound(&EpochCost::Bounds::least);
+  json["most_chunk_reads_per_epoch"] = bound(&EpochCost::Bounds::most);
   json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();
   json["chunks"] = cost.view_chunks;
   json["decoded_bytes"] = static_cast<std::int64_t>(cost.view_bytes);
@@ -215,32 +208,30 @@ Json plan_json(const View& view, const ViewCost& cost, const Memory& memory,
   json["memory_budget"] = memory.asked;
   json["estimated_from_batches"] = cost.planned;
   if (cluster) add_cluster(*cluster, json);
-  json["advice"] = all_advice(view, cost, memory.budget, cluster);
+  json["advice"] = all_advice();
   return json;
 }
 
-std::string plan_text(const View& view, const ViewCost& cost, const Memory& memory,
-                      const std::optional<ScanCost>& scan,
-                      const std::optional<ClusterPlan>& cluster) {
+std::string Planned::text() const {
   const std::string of_epoch =
-      view.epoch_samples() == view.samples()
+      view->epoch_samples() == view->samples()
           ? ""
-          : fmt::format(", {} an epoch,", count_text(view.epoch_samples()));
-  std::string out = fmt::format("View {}: {}{}{} in {} of {}, {}\n\n", printable(view.name()),
-                                scan ? "at most " : "", counted(view.samples(), "sample"), of_epoch,
-                                counted(view.batches(), "batch", "batches"),
-                                count_text(view.batch_size()), counted(view.epochs(), "epoch"));
-  if (const Dropped dropped = view.dropped(); !dropped.empty()) {
+          : fmt::format(", {} an epoch,", count_text(view->epoch_samples()));
+  std::string out = fmt::format("View {}: {}{}{} in {} of {}, {}\n\n", printable(view->name()),
+                                scan ? "at most " : "", counted(view->samples(), "sample"),
+                                of_epoch, counted(view->batches(), "batch", "batches"),
+                                count_text(view->batch_size()), counted(view->epochs(), "epoch"));
+  if (const Dropped dropped = view->dropped(); !dropped.empty()) {
     std::vector<std::string> parts;
     for (const auto& [restriction, count] : dropped)
       parts.push_back(fmt::format("{} by {}", count_text(count), restriction));
-    out += fmt::format("Of {}, not samples: {}\n\n", counted(view.windows(), "window"),
+    out += fmt::format("Of {}, not samples: {}\n\n", counted(view->windows(), "window"),
                        join(parts, ", "));
   }
-  for (const std::string& warning : view.warnings())
+  for (const std::string& warning : view->warnings())
     out += fmt::format("Warning: {}\n\n", printable(warning));
   Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});
-  for (const TensorSpec& tensor : view.tensors()) {
+  for (const TensorSpec& tensor : view->tensors()) {
     tensors.add({printable(tensor.name), tensor.type.name(), printable(join(tensor.dims, ", ")),
                  shape_text(tensor.shape)});
   }
@@ -257,27 +248,25 @@ std::string plan_text(const View& view, const ViewCost& cost, const Memory& memo
   out += table.text();
 
   out += "\nAn epoch\n";
-  const ReuseMemory reuse = reuse_of(view, cost, memory);
-  Table epoch({"size", estimated_size(cost.epoch_bytes)});
-  epoch.add(
-      {"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks),
-                             estimated_size(cost.view_bytes), reads_text(view, cost, memory))});
-  if (const double factor = epoch_amplification(view, cost, reuse); factor >= kNoticeable)
-    epoch.add({"decoding", fmt::format("{:.3g} bytes for each byte that batches use", factor)});
+  Table epoch_table({"size", estimated_size(cost.epoch_bytes)});
+  epoch_table.add({"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks),
+                                         estimated_size(cost.view_bytes), reads_text())});
+  if (const double factor = amplification(*view, cost, epoch); factor >= kNoticeable)
+    epoch_table.add(
+        {"decoding", fmt::format("{:.3g} bytes for each byte that batches use", factor)});
   if (cost.fetched_bytes == 0.0) {
-    epoch.add({"fetching", "none: no chunk that was examined exists"});
+    epoch_table.add({"fetching", "none: no chunk that was examined exists"});
   } else if (cost.fetched_bytes && cost.decoded_bytes > 0) {
-    const double fetched =
-        epoch_decoded(view, cost, reuse) * *cost.fetched_bytes / cost.decoded_bytes;
-    epoch.add({"fetching", fmt::format("{} from the store", estimated_size(fetched))});
+    const double fetched = epoch.decoded * *cost.fetched_bytes / cost.decoded_bytes;
+    epoch_table.add({"fetching", fmt::format("{} from the store", estimated_size(fetched))});
   } else {
-    epoch.add({"fetching", "unknown: no chunk could be read"});
+    epoch_table.add({"fetching", "unknown: no chunk could be read"});
   }
   if (cost.shuffle_quality)
-    epoch.add({"shuffle quality",
-               fmt::format("{:.2f} (0: a batch holds neighbours, 1: samples from anywhere)",
-                           *cost.shuffle_quality)});
-  out += epoch.text();
+    epoch_table.add({"shuffle quality",
+                     fmt::format("{:.2f} (0: a batch holds neighbours, 1: samples from anywhere)",
+                                 *cost.shuffle_quality)});
+  out += epoch_table.text();
   if (cluster) out += cluster_text(*cluster);
 
   if (scan)
@@ -289,7 +278,7 @@ std::string plan_text(const View& view, const ViewCost& cost, const Memory& memo
         count_text(scan->chunks), estimated_size(scan->decoded_bytes));
 
   out += "\nAdvice\n";
-  const std::vector<std::string> lines = all_advice(view, cost, memory.budget, cluster);
+  const std::vector<std::string> lines = all_advice();
   for (const std::string& line : lines) out += "  " + printable(line) + "\n";
   if (lines.empty()) out += "  Nothing to change.\n";
   return out;
@@ -319,28 +308,18 @@ std::shared_ptr<const View> view_to_plan(const std::shared_ptr<const View>& view
   return view->with_samples(nullptr);
 }
 
-/// The plan of one view.
-struct Planned {
-  Planned(const std::shared_ptr<const View>& parsed, const OpenedStore& opened,
-          const PlanOptions& options)
-      : memory{options.store.memory != 0 ? options.store.memory : default_memory_budget(),
-               opened.budget},
-        view(view_to_plan(parsed, opened, options.store, scan)) {
-    check_files({view}, MemoryFiles(), memory.budget);
-    cost = estimate_cost(*view);
-    cluster = plan_cluster(*view, cost, options);
-    if (cluster && view->order() != nullptr)
-      cost.lanes = static_cast<double>(cluster->cluster.lanes_of_node(view->order()->lanes));
-  }
-  Json json() const { return plan_json(*view, cost, memory, scan, cluster); }
-  std::string text() const { return plan_text(*view, cost, memory, scan, cluster); }
-
-  const Memory memory;
-  std::optional<ScanCost> scan;
-  const std::shared_ptr<const View> view;
-  ViewCost cost;
-  std::optional<ClusterPlan> cluster;
-};
+Planned::Planned(const std::shared_ptr<const View>& parsed, const OpenedStore& opened,
+                 const PlanOptions& options)
+    : memory{options.store.memory != 0 ? options.store.memory : default_memory_budget(),
+             opened.budget},
+      view(view_to_plan(parsed, opened, options.store, scan)) {
+  check_files({view}, MemoryFiles(), memory.budget);
+  cost = estimate_cost(*view);
+  cluster = plan_cluster(*view, cost, options);
+  if (cluster && view->order() != nullptr)
+    cost.lanes = static_cast<double>(cluster->cluster.lanes_of_node(view->order()->lanes));
+  epoch = estimate_epoch(*view, cost, static_cast<double>(memory.budget));
+}
 
 /// Plans all parts of a split; in JSON, the plan of each.
 std::string plan_split(const OpenedViews& opened, const PlanOptions& options) {

@@ -16,17 +16,16 @@ namespace batchfs {
 namespace {
 
 /// A block order in place of a global one that decodes chunks again and again.
-void advise_on_global(const View& view, const ViewCost& cost, double budget,
+void advise_on_global(const View& view, const ViewCost& cost, const EpochCost& epoch, double budget,
                       std::vector<std::string>& lines) {
-  if (cost.view_bytes <= reuse_memory(view, cost, budget).kept) return;
-  const double decoded = epoch_decoded(view, cost, reuse_memory(view, cost, budget));
+  if (cost.view_bytes <= epoch.kept) return;
+  const double decoded = epoch.decoded;
   Order order = *view.order();
   order.shuffle = Order::Shuffle::block;
   order.buffer = 0;
   const auto block = view.with_order(order);
   const BlockCost block_cost = estimate_block_cost(*block);
-  if (block_cost.run_decoded * cost.lanes > reuse_memory(view, cost, budget).kept ||
-      decoded < 1.5 * block_cost.epoch_decoded)
+  if (block_cost.run_decoded * cost.lanes > epoch.kept || decoded < 1.5 * block_cost.epoch_decoded)
     return;
   const double less = decoded / block_cost.epoch_decoded;
   lines.push_back(
@@ -39,14 +38,14 @@ void advise_on_global(const View& view, const ViewCost& cost, double budget,
 }
 
 /// A longer run of groups where samples are mixed badly and memory is left.
-void advise_on_block(const View& view, const ViewCost& cost, double budget,
+void advise_on_block(const View& view, const ViewCost& cost, const EpochCost& epoch,
                      std::vector<std::string>& lines) {
   constexpr double kGoodWindow = 10, kGood = 1 - 1 / kGoodWindow;
   if (!cost.shuffle_quality || *cost.shuffle_quality >= kGood) return;
   const BlockCost now = estimate_block_cost(view);
   const auto buffer = static_cast<double>(view.order()->buffer);
-  const double possible = std::floor(buffer * reuse_memory(view, cost, budget).kept / 2 /
-                                     std::max(now.run_decoded * cost.lanes, 1.0));
+  const double possible =
+      std::floor(buffer * epoch.kept / 2 / std::max(now.run_decoded * cost.lanes, 1.0));
   const double better = std::min({possible, std::max(kGoodWindow, 2 * buffer), 1048576.0});
   if (better < 2 * buffer) return;
   Order order = *view.order();
@@ -63,11 +62,10 @@ void advise_on_block(const View& view, const ViewCost& cost, double budget,
 
 /// Fewer groups at a time, or more machines, where the runs of all lanes that one reads are too
 /// many.
-void advise_on_lanes(const View& view, const ViewCost& cost, double budget,
+void advise_on_lanes(const View& view, const ViewCost& cost, const EpochCost& epoch, double budget,
                      std::vector<std::string>& lines) {
   if (cost.lanes == 1) return;
-  const double kept = reuse_memory(view, cost, budget).kept,
-               run = estimate_block_cost(view).run_decoded;
+  const double kept = epoch.kept, run = estimate_block_cost(view).run_decoded;
   if (run * cost.lanes <= kept || cost.view_bytes <= kept) return;
   const auto buffer = static_cast<double>(view.order()->buffer);
   const double less = std::floor(buffer * kept / std::max(run * cost.lanes, 1.0));
@@ -81,12 +79,11 @@ void advise_on_lanes(const View& view, const ViewCost& cost, double budget,
 }
 
 /// Groups of another source's chunks, where those are decoded again and again.
-void advise_on_sources(const View& view, const ViewCost& cost, double budget,
+void advise_on_sources(const View& view, const ViewCost& cost, const EpochCost& epoch,
                        std::vector<std::string>& lines) {
   constexpr double kAgain = 1.5, kLess = 1.25;
   const Json document = view.resolved();
-  if (!document.contains("sources") || cost.view_bytes <= reuse_memory(view, cost, budget).kept)
-    return;
+  if (!document.contains("sources") || cost.view_bytes <= epoch.kept) return;
   const BlockCost now = estimate_block_cost(view);
   struct Bytes {
     double decoded = 0, once = 0;
@@ -116,7 +113,7 @@ void advise_on_sources(const View& view, const ViewCost& cost, double budget,
     } catch (const Error&) {
       return;  // its chunks make no groups
     }
-    if (other.run_decoded * cost.lanes > reuse_memory(view, cost, budget).kept ||
+    if (other.run_decoded * cost.lanes > epoch.kept ||
         now.epoch_decoded < kLess * other.epoch_decoded)
       continue;
     const double times = bytes.decoded / std::max(bytes.once, 1.0);
@@ -131,14 +128,15 @@ void advise_on_sources(const View& view, const ViewCost& cost, double budget,
   }
 }
 
-void advise_on_order(const View& view, const ViewCost& cost, double budget,
+void advise_on_order(const View& view, const ViewCost& cost, const EpochCost& epoch, double budget,
                      std::vector<std::string>& lines) {
   if (view.order() == nullptr) return;
-  if (view.order()->shuffle == Order::Shuffle::global) advise_on_global(view, cost, budget, lines);
+  if (view.order()->shuffle == Order::Shuffle::global)
+    advise_on_global(view, cost, epoch, budget, lines);
   if (view.order()->shuffle == Order::Shuffle::block) {
-    advise_on_lanes(view, cost, budget, lines);
-    advise_on_sources(view, cost, budget, lines);
-    advise_on_block(view, cost, budget, lines);
+    advise_on_lanes(view, cost, epoch, budget, lines);
+    advise_on_sources(view, cost, epoch, lines);
+    advise_on_block(view, cost, epoch, lines);
   }
 }
 
@@ -183,7 +181,8 @@ std::optional<std::string> cluster_advice(const View& view, const Cluster& clust
       cluster.world, lanes, cluster.world, lanes);
 }
 
-std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {
+std::vector<std::string> advice(const View& view, const ViewCost& cost, const EpochCost& epoch,
+                                std::uint64_t memory) {
   std::vector<std::string> lines;
   const auto budget = static_cast<double>(memory);
   for (const std::string& why : cost.unreadable)
@@ -191,8 +190,8 @@ std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uin
                     printable(why) + ". `batchfs check STORE` finds all such chunks.");
   advise_on_absent(cost, lines);
   if (const auto line = memory_advice(cost.memory_need, memory)) lines.push_back(*line);
-  advise_on_order(view, cost, budget, lines);
-  if (cost.waste && epoch_amplification(view, cost, reuse_memory(view, cost, budget)) >= 2) {
+  advise_on_order(view, cost, epoch, budget, lines);
+  if (cost.waste && amplification(view, cost, epoch) >= 2) {
     const ViewCost::Waste& waste = *cost.waste;
     lines.push_back(
         fmt::format("A batch uses about {:.0f} of the {} positions that a chunk of {} has along "

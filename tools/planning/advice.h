@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/planning/epoch_cost.h"
 #include "tools/planning/node_cost.h"
 #include "tools/planning/view_cost.h"
 
@@ -18,6 +19,7 @@ std::optional<std::string> memory_advice(double need, std::uint64_t budget);
 std::optional<std::string> cluster_advice(const View& view, const Cluster& cluster);
 
 /// Most important first; each a sentence or two. `memory`: the budget in bytes.
-std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory);
+std::vector<std::string> advice(const View& view, const ViewCost& cost, const EpochCost& epoch,
+                                std::uint64_t memory);
 
 }  // namespace batchfs

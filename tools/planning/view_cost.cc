@@ -310,19 +310,21 @@ ViewCost estimate_cost(const View& view) {
   return cost;
 }
 
-ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget) {
-  // A batch that was read, the next one, and those that are always made ahead, each with its list of
-  // uses and parts.
+double batch_memory(const ViewCost& cost) {
   constexpr double kListBytes = 3 << 10;  // for each chunk of a batch
-  constexpr double kBatches = 2 + Prefetcher::kFirstPrefetch;
-  const double batch = cost.batch_bytes + cost.chunks * kListBytes;
-  const double beside = std::max(0.0, budget - kBatches * batch);
-  const bool is_local = std::ranges::all_of(view.variables(), [](const Variable* variable) {
+  return cost.batch_bytes + cost.chunks * kListBytes;
+}
+
+bool reads_locally(const View& view) {
+  return std::ranges::all_of(view.variables(), [](const Variable* variable) {
     return variable->array->store().is_local();
   });
-  const std::int64_t joined =
-      joined_batches(joined_memory(static_cast<std::uint64_t>(budget), is_local),
-                     static_cast<std::uint64_t>(batch));
+}
+
+double kept_between_batches(const View& view, const ViewCost& cost, double budget) {
+  // A batch that was read, the next one, and those that are always made ahead.
+  constexpr double kBatches = 2 + Prefetcher::kFirstPrefetch;
+  const double beside = std::max(0.0, budget - kBatches * batch_memory(cost));
   const bool again = view.epochs() > 1 || !is_in_order(view);
   double memory = 0;
   for (std::size_t v = 0; v < view.variables().size(); ++v) {
@@ -332,32 +334,11 @@ ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget) 
   }
   if (again && memory <= beside &&
       ChunkCache::can_keep_all(memory, static_cast<std::uint64_t>(budget)))
-    return {cost.view_bytes, joined};
-  const auto share = static_cast<double>(kept_memory(static_cast<std::uint64_t>(budget)));
-  return {std::min(share, beside), joined};
+    return cost.view_bytes;
+  return std::min(static_cast<double>(kept_memory(static_cast<std::uint64_t>(budget))), beside);
 }
 
-std::optional<double> follow_epoch(const View& view, const ViewCost& cost,
-                                   const ReuseMemory& memory) {
-  constexpr std::int64_t kMaxBatches = 8 << 10;
-  constexpr std::int64_t kMaxVisits = 1 << 21;
-  if (cost.lanes > 1 || view.batches() > kMaxBatches) return std::nullopt;
-  ChunkReuse reuse(memory.kept, memory.joined);
-  std::int64_t boxes = 0;
-  for (std::int64_t batch = 0; batch < view.batches(); ++batch) {
-    boxes += for_each_chunk(view, 0, batch, [&](std::uint32_t variable, std::int64_t chunk) {
-      const Array& array = *view.variables()[variable]->array;
-      reuse.use({&array, chunk}, static_cast<double>(array.chunk_bytes()),
-                ChunkCache::memory_of_all(1, array.chunk_bytes()));
-    });
-    if (boxes > kMaxVisits) return std::nullopt;
-    reuse.next_batch();
-  }
-  return reuse.decoded();
-}
-
-double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& memory) {
-  const double kept = memory.kept;
+double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
   if (cost.view_bytes <= kept) return cost.view_bytes * share_of_pass(view);
   const double unkept = cost.decoded_bytes * static_cast<double>(view.batches());
   const Order* order = view.order();
@@ -367,9 +348,6 @@ double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& 
   } else if (order != nullptr && order->shuffle == Order::Shuffle::block) {
     const BlockCost block = estimate_block_cost(view);
     if (block.run_decoded * cost.lanes <= kept) decoded = block.epoch_decoded;
-  } else if (const auto followed =
-                 is_in_order(view) ? follow_epoch(view, cost, memory) : std::optional<double>()) {
-    decoded = *followed;
   } else if (const double of_lane = kept / cost.lanes;
              view.batches() > 1 && 2 * cost.decoded_bytes <= of_lane) {
     const auto lane = order != nullptr ? without_lanes(view) : nullptr;
@@ -378,11 +356,6 @@ double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& 
   }
   // An epoch of some of the samples needs about as many of the chunks.
   return std::max(cost.view_bytes * share_of_pass(view), std::min(decoded, unkept));
-}
-
-double epoch_amplification(const View& view, const ViewCost& cost, const ReuseMemory& memory) {
-  const double used = cost.used_bytes * static_cast<double>(view.batches());
-  return used > 0 ? epoch_decoded(view, cost, memory) / used : 1;
 }
 
 double memory_need(const View& view) {

@@ -36,8 +36,8 @@ struct ViewCost {
   std::int64_t view_chunks = 0;        // chunks that hold what the view selects
   double view_bytes = 0;               // decoded
   std::vector<double> variable_bytes;  // the same, per variable
-  /// How often a chunk is read in an epoch when none is kept between batches: see epoch_decoded()
-  /// for the truth.
+  /// How often a chunk is read in an epoch when none is kept between batches: see epoch_cost.h for
+  /// the truth.
   double reads_per_chunk = 1;
   double epoch_bytes = 0;  // of the tensors of all batches
   double lanes = 1;        // of the order that one machine reads at a time, each in its own place
@@ -66,24 +66,19 @@ ViewCost estimate_cost(const View& view);
 /// Are batches read in the order of the samples' positions?
 bool is_in_order(const View& view);
 
-/// Memory that lets batches share chunks: see chunk_reuse.h.
-struct ReuseMemory {
-  double kept = 0;  // bytes of decoded chunks that stay between batches; cost.view_bytes: all do
-  std::int64_t joined = 1;  // batches that take their parts of a chunk when it is decoded
-};
-/// The reuse memory of an engine with a budget of `budget` bytes.
-ReuseMemory reuse_memory(const View& view, const ViewCost& cost, double budget);
+/// Memory of a batch with its list of uses and parts, on average.
+double batch_memory(const ViewCost& cost);
 
-/// Bytes that an epoch decodes by the engine's rules; nothing for an epoch that is too long to
-/// follow, or of several lanes.
-std::optional<double> follow_epoch(const View& view, const ViewCost& cost,
-                                   const ReuseMemory& memory);
+/// Are all variables of stores on local disks?
+bool reads_locally(const View& view);
 
-/// Bytes that an epoch decodes: in order by follow_epoch(), else at most. At least cost.view_bytes: then every chunk is read once.
-double epoch_decoded(const View& view, const ViewCost& cost, const ReuseMemory& memory);
+/// Bytes of decoded chunks that an engine with a budget of `budget` bytes keeps between batches;
+/// cost.view_bytes: all chunks stay.
+double kept_between_batches(const View& view, const ViewCost& cost, double budget);
 
-/// Bytes that an epoch decodes for each byte of stored elements that goes into its batches.
-double epoch_amplification(const View& view, const ViewCost& cost, const ReuseMemory& memory);
+/// Bytes that an epoch decodes where so many bytes of chunks stay, by a formula: for epochs that are
+/// not followed (epoch_cost.h). At least cost.view_bytes: then every chunk is read once.
+double epoch_decoded(const View& view, const ViewCost& cost, double kept);
 
 /// Bytes of memory to read a view: a batch being read, one ahead, and the chunks of one; from its
 /// first batch.

@@ -172,7 +172,7 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
       unfinished->combined_paddings = std::move(plan.combined_paddings);
     }
     if (!reserve_for_list(*record, *assembly, begun->waited, spare)) return give_up(record, spare);
-    assembly->keeps_chunks = keeps_chunks(request, *assembly);
+    keep_chunks(request, *assembly);
     if (begun->waited) {
       if (auto memory_ahead = with_.budget.try_reserve(memory_for_chunks(*assembly, false)))
         assembly->give_ahead(std::move(memory_ahead));
@@ -208,22 +208,33 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     with_.scheduler.reprioritize(assembly);
 }
 
-/// Does the view take its chunks again, in the next epoch or, as windows that overlap do, in this
-/// one, and do they all fit into memory? In order, the latter are soon after one another: batches
-/// take these chunks from each other, or next_use() knows of it.
-bool BatchAssembler::keeps_chunks(const BatchRequest& request, const Assembly& assembly) {
+/// Keeps chunks that the view takes again, in the next epoch or in this one, if they all fit into
+/// memory. In order, the latter are soon after one another: batches take these chunks from each
+/// other, or next_use() knows of it.
+void BatchAssembler::keep_chunks(const BatchRequest& request, Assembly& assembly) {
   const View& view = *request.view;
-  if (request.epoch + 1 < view.epochs()) return with_.kept.keep(request.view, with_.table.now());
+  const auto keep = [&] { return with_.kept.keep(request.view, with_.table.now()); };
+  if (request.epoch + 1 < view.epochs()) {
+    assembly.keeps_chunks = assembly.keeps_whole_chunks = keep();
+    return;
+  }
   const bool in_order = view.order() == nullptr ? view.components().empty()
                                                 : view.order()->shuffle == Order::Shuffle::none;
-  if (in_order) return false;
-  double taken = 0;
-  for (const Assembly::Use& use : assembly.uses)
+  if (in_order) return;
+  double taken = 0, chunks = 0;  // bytes
+  for (const Assembly::Use& use : assembly.uses) {
+    if (!ChunkCache::is_worth_keeping(*use.array)) continue;
+    chunks += ChunkCache::memory_of_all(1, use.array->chunk_bytes());
     for (const Assembly::Part& part : assembly.parts_of(use))
       taken += static_cast<double>(part.source.elements()) *
                static_cast<double>(use.array->type().itemsize);
-  return taken * static_cast<double>(view.batches()) > with_.kept.bytes_of(request.view) &&
-         with_.kept.keep(request.view, with_.table.now());
+  }
+  // Batches like this one that hold all samples.
+  const double batches = static_cast<double>(view.samples()) /
+                         static_cast<double>(view.sample_count(request.global_batch()));
+  const double all = with_.kept.bytes_of(request.view);
+  assembly.keeps_chunks = chunks * batches > all && keep();
+  assembly.keeps_whole_chunks = assembly.keeps_chunks && taken * batches > all;
 }
 
 /// A batch that takes small parts of large chunks, which other batches also use, holds more useful

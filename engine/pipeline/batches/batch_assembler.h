@@ -44,6 +44,7 @@ class BatchAssembler {
     Executor& executor;
     Prefetcher& prefetcher;
     LookAhead& look_ahead;
+    ChunkCache& cache;
     KeptArrays& kept;
     Counters& counters;
     Trace& trace;
@@ -74,7 +75,7 @@ class BatchAssembler {
   void queue(const BatchTable::RecordPtr& record, std::uint64_t bytes);
   void give_up(const BatchTable::RecordPtr& record, bool spare);
   bool is_compact(std::uint64_t bytes) const;
-  bool keeps_chunks(const BatchRequest& request, const Assembly& assembly);
+  void keep_chunks(const BatchRequest& request, Assembly& assembly);
   void complete(const BatchTable::RecordPtr& record, std::shared_ptr<Batch> batch,
                 std::exception_ptr error);
 

@@ -61,6 +61,8 @@ class Assembly {
   /// Its chunks are decoded again later and fit into memory for good: they are kept where there is
   /// room.
   bool keeps_chunks = false;
+  /// Also the parts of them that it does not take are used later.
+  bool keeps_whole_chunks = false;
   /// Memory of the lists above.
   Budget::Reservation list_memory;
   std::uint64_t list_bytes() const {

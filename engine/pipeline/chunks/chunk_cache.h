@@ -108,6 +108,10 @@ class ChunkCache {
     keeps_all_.store(keeps_all, std::memory_order_relaxed);
   }
   bool keeps_all() const { return keeps_all_.load(std::memory_order_relaxed); }
+  /// Are uses still being looked for (look_ahead.h)? Until all are known that will be, a chunk
+  /// without a known use may have one.
+  void set_looking(bool looking) { looking_.store(looking, std::memory_order_relaxed); }
+  bool is_looking() const { return looking_.load(std::memory_order_relaxed); }
   /// Can all chunks of arrays of this many bytes, decoded, be kept in this memory? The rest is for
   /// batches.
   static bool can_keep_all(double bytes, std::uint64_t memory) {
@@ -205,6 +209,7 @@ class ChunkCache {
   std::uint64_t passing_bytes_ = 0;
   std::atomic<std::uint64_t> horizon_{UINT64_MAX};
   std::atomic<bool> keeps_all_{false};
+  std::atomic<bool> looking_{false};
   std::uint64_t touched_ = 0;  // counts accesses, for the least recently used
   std::uint64_t bytes_ = 0;
   std::atomic<std::size_t> entries_ = 0;

@@ -108,14 +108,21 @@ Budget::Reservation ChunkDecoder::reserve_to_keep(const Array& array, std::int64
                                                   std::span<const ChunkConsumer> consumers) {
   if (!ChunkCache::is_worth_keeping(array)) return {};
   const std::optional<std::uint64_t> next = cache_.next_use({&array, number});
-  if (!next && std::none_of(consumers.begin(), consumers.end(), [](const ChunkConsumer& consumer) {
+  const bool keeps =
+      next || std::any_of(consumers.begin(), consumers.end(), [](const ChunkConsumer& consumer) {
         return consumer.assembly->keeps_chunks;
-      }))
-    return {};
+      });
+  // While uses are looked for, a batch that takes a part of a chunk leaves the rest for others.
+  const bool may_be_used =
+      cache_.is_looking() &&
+      std::any_of(consumers.begin(), consumers.end(), [&](const ChunkConsumer& consumer) {
+        return consumer.assembly->shares_memory && consumer.missing != whole_chunk(array, number);
+      });
+  if (!keeps && !may_be_used) return {};
   do {
     if (auto memory = budget_.try_reserve(bytes)) return memory;
   } while (cache_.evict_one(next.value_or(ChunkCache::kSpared)));
-  cache_.press();
+  if (keeps) cache_.press();
   return {};
 }
 

@@ -65,7 +65,7 @@ class ChunkDecoder {
               std::span<const ChunkConsumer> consumers);
 
  private:
-  /// Memory in which the chunk is kept for its next use, where it has one: free memory, or that of
+  /// Memory in which the chunk is kept for its next use, where it has or may have one: free memory, or that of
   /// chunks that are used later. Else empty: the chunk is decoded straight into a batch.
   Budget::Reservation reserve_to_keep(const Array& array, std::int64_t number, std::uint64_t bytes,
                                       std::span<const ChunkConsumer> consumers);

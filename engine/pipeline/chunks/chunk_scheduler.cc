@@ -44,7 +44,7 @@ Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need,
   std::vector<Box> wanted;
   for (const ChunkConsumer& consumer : consumers) {
     wanted.push_back(consumer.missing);
-    keeps = keeps || consumer.assembly->keeps_chunks;
+    keeps = keeps || consumer.assembly->keeps_whole_chunks;
   }
   return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, later, keeps);
 }

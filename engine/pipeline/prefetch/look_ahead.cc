@@ -9,9 +9,16 @@
 
 namespace batchfs {
 
-void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
+namespace {
+/// Looking at batches of so many boxes takes long: batches farther ahead are left to later calls.
+constexpr std::int64_t kManyBoxes = 1 << 14;
+}  // namespace
+
+bool LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
                      const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most) {
   std::size_t known = 0;  // uses
+  std::int64_t boxes = 0;
+  bool all = true;
   for (const auto& [distance, request] : ahead) {
     const BatchKey key = request.key();
     {
@@ -22,10 +29,14 @@ void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
       }
     }
     if (is_made(request)) continue;
-    if (known > kUses || most-- == 0) break;
+    if (known > kUses) break;
+    if (most-- == 0) {
+      all = boxes > kManyBoxes;
+      break;
+    }
     const std::uint64_t time = now + static_cast<std::uint64_t>(distance);
     Uses uses{std::max(time, ChunkCache::kBegun + 1), {}, request.view};
-    for_each_chunk(
+    boxes += for_each_chunk(
         *request.view, request.epoch, request.global_batch(),
         [&](std::uint32_t variable, std::int64_t chunk) {
           uses.chunks.push_back({request.view->variables()[variable]->array.get(), chunk});
@@ -48,6 +59,7 @@ void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
       return a.second.time < b.second.time;
     }));
   }
+  return all;
 }
 
 void LookAhead::begin(const BatchKey& batch) {

@@ -34,8 +34,9 @@ class LookAhead {
   /// Adds the uses in the batches `ahead`, of one stream, whose reader is at time `now`, to the
   /// cache's plan. Batches for which `is_made` holds are passed over: they are in progress, ready
   /// or behind their reader. A batch may become so while it is planned: `is_made` is called again
-  /// afterwards. Plans at most `most` batches. Throws what planning throws.
-  void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
+  /// afterwards. Plans at most `most` batches. Returns true when all uses are known that it looks for.
+  /// Throws what planning throws.
+  bool look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
             const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most);
 
   /// The batch is about to be assembled: its uses are no longer ahead, and the chunks cached for

@@ -43,7 +43,7 @@ BatchRequest Prefetcher::ahead(const Stream& stream, const BatchRequest& request
   return next;
 }
 
-void Prefetcher::opened(const BatchRequest& request, bool stalled) {
+bool Prefetcher::opened(const BatchRequest& request, bool stalled) {
   const std::int64_t all =
       std::max<std::int64_t>(1, request.view->rank_batches(request.rank, request.world));
   const std::lock_guard lock(mutex_);
@@ -85,6 +85,7 @@ void Prefetcher::opened(const BatchRequest& request, bool stalled) {
     stream.position = at;
   }
   stream.prefetch = std::min(stream.prefetch, kMaxPrefetch);
+  return first;
 }
 
 std::vector<BatchRequest> Prefetcher::due(const BatchRequest& request, std::uint64_t batch_bytes,

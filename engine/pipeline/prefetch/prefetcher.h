@@ -26,8 +26,8 @@ class Prefetcher {
  public:
   static constexpr std::int64_t kMaxPrefetch = 64;
 
-  /// A reader opened this batch; `stalled`: it was not ready.
-  void opened(const BatchRequest& request, bool stalled);
+  /// A reader opened this batch; `stalled`: it was not ready. Returns true for a new stream.
+  bool opened(const BatchRequest& request, bool stalled);
 
   /// The batches of this stream that should be ready or in progress now, soonest first: at most as
   /// many batches of `batch_bytes` as `room` bytes hold.

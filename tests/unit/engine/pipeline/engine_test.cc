@@ -133,6 +133,19 @@ TEST_P(EngineTest, DecodesOnceWhatTakesMostOfTheMemory) {
   EXPECT_EQ(engine.counters().chunks_decoded.load(), 40u);
 }
 
+// Windows that do not overlap, as samples of one step, share chunks of several steps.
+TEST_P(EngineTest, DecodesOnceWhatSeveralBatchesOfAShuffledEpochUse) {
+  for (const std::string order : {"global", "block"}) {
+    FakeData data(10, 4, 6, kWholeChunks);
+    data.store->asynchronous = GetParam();
+    Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
+    const auto view =
+        data.view(R"({"window": {"time": 1}, "batch": 3, "order": {"shuffle": ")" + order + "\"}}");
+    for (std::int64_t b = 0; b < view->batches(); ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
+    EXPECT_EQ(engine.counters().chunks_decoded.load(), 10u) << order;
+  }
+}
+
 // Chunks that are used again do so soon: they are decoded straight into batches, not cached and
 // copied.
 TEST_P(EngineTest, KeepsFewChunksOfAnEpochInOrder) {

@@ -60,7 +60,7 @@ struct Parts {
        .is_at_work = [this] { return table.is_at_work(); }}};
   const BatchAssembler::Environment environment{table, waiters,   queue,    reclaimer,  budget,
                                                 files, scheduler, executor, prefetcher, look_ahead,
-                                                kept,  counters,  trace,    log};
+                                                cache, kept,      counters, trace,      log};
   BatchAssembler assembler{environment};
   ReadAhead read_ahead{environment, assembler};
   int reads = 0;

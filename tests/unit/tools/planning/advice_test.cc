@@ -18,11 +18,12 @@ constexpr std::uint64_t kMemory = std::uint64_t{1} << 30;
 /// Advice on a view of v(time, x), 4000 steps of 256 KB in chunks of ten.
 std::vector<std::string> advice_on(const std::string& json, std::uint64_t memory = kMemory) {
   MemoryData data;
+  data.store->local = false;  // parts of uncompressed local chunks are read alone
   data.declare("v", "<f4", {"time", "x"}, {4000, 65536}, {10, 65536});
   const auto view = parse_view(data.dataset(), json);
   ViewCost cost = estimate_cost(*view);
   cost.absent.clear();  // the store has no chunks, which has its own advice
-  return advice(*view, cost, memory);
+  return advice(*view, cost, estimate_epoch(*view, cost, static_cast<double>(memory)), memory);
 }
 
 TEST(Advice, IsNotNeededWhereBatchesAreChunks) {

@@ -67,7 +67,7 @@ TEST(ViewCost, AnEpochDecodesWhatTheMemoryDoesNotKeep) {
   const auto decoded = [](const char* order, double kept) {
     const auto of = view(fmt::format(
         R"({{"window": {{"time": 1}}, "batch": 4, "order": {{"shuffle": "{}"}}}})", order));
-    return epoch_decoded(*of, estimate_cost(*of), {kept});
+    return epoch_decoded(*of, estimate_cost(*of), kept);
   };
   for (const char* order : {"none", "global", "block"})
     EXPECT_EQ(decoded(order, kAll), kAll) << order;
@@ -79,40 +79,12 @@ TEST(ViewCost, AnEpochDecodesWhatTheMemoryDoesNotKeep) {
   EXPECT_GT(decoded("global", 0), 5 * kAll);
 }
 
-TEST(ViewCost, AnEpochIsFollowedByTheEnginesRules) {
-  constexpr double kChunk = 10 * 64 * 4, kAll = 10 * kChunk;
-  const auto in_order = view(R"({"window": {"time": 1}, "batch": 4})");
-  const ViewCost cost = estimate_cost(*in_order);
-  EXPECT_TRUE(is_in_order(*in_order));
-  // Three batches use each chunk.
-  EXPECT_EQ(follow_epoch(*in_order, cost, {0, 1}), 3 * kAll);
-  EXPECT_EQ(follow_epoch(*in_order, cost, {0, 2}), 2 * kAll);
-  EXPECT_EQ(follow_epoch(*in_order, cost, {0, 3}), kAll);
-  EXPECT_EQ(follow_epoch(*in_order, cost, {4 * kChunk, 1}), kAll);
-  const auto global =
-      view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
-  EXPECT_FALSE(is_in_order(*global));
-  EXPECT_EQ(follow_epoch(*global, estimate_cost(*global), {0, 25}), kAll);
-  ViewCost of_lanes = cost;
-  of_lanes.lanes = 2;
-  EXPECT_FALSE(follow_epoch(*in_order, of_lanes, {0, 1}));
-}
-
 TEST(ViewCost, MemoryIsSharedByKeptChunksAndBatches) {
   const auto again = view(R"({"window": {"time": 1}, "batch": 4, "epochs": 2})");
   const ViewCost cost = estimate_cost(*again);
-  EXPECT_EQ(reuse_memory(*again, cost, 1e9).kept, cost.view_bytes);
-  const ReuseMemory little = reuse_memory(*again, cost, 24'000);
-  EXPECT_LE(little.kept, 12'000);
-  EXPECT_GE(little.joined, 1);
-  EXPECT_EQ(reuse_memory(*again, cost, 0).kept, 0);
-}
-
-TEST(ViewCost, AmplificationIsOfTheWholeEpoch) {
-  const auto all = view(R"({"window": {"time": 1}, "batch": 5})");
-  EXPECT_DOUBLE_EQ(epoch_amplification(*all, estimate_cost(*all), {1e9}), 1);
-  const auto tenth = view(R"({"window": {"time": {"size": 1, "stride": 10}}, "batch": 5})");
-  EXPECT_DOUBLE_EQ(epoch_amplification(*tenth, estimate_cost(*tenth), {1e9}), 10);
+  EXPECT_EQ(kept_between_batches(*again, cost, 1e9), cost.view_bytes);
+  EXPECT_LE(kept_between_batches(*again, cost, 24'000), 12'000);
+  EXPECT_EQ(kept_between_batches(*again, cost, 0), 0);
 }
 
 TEST(ViewCost, MemoryIsThatOfTheFirstBatch) {

@@ -133,6 +133,21 @@ TEST(ChunkDecoder, AChunkThatIsUsedAgainIsKeptBesideTheBatchWhereThereIsRoom) {
   EXPECT_EQ(decode(batch).cache_bytes, 0u) << "there is no room";
 }
 
+TEST(ChunkDecoder, WhileUsesAreLookedForAChunkOfWhichABatchTakesAPartIsKept) {
+  Decoding d(kWholeChunks);
+  const auto kept = [&d](const Box& box) {
+    const Wanted batch(d, 1, {box}, true);
+    return d.decoder.decode(*d.array, 1, kWhole, std::vector{batch.consumer()}, nullptr)
+               .cache_bytes > 0;
+  };
+  d.cache.set_looking(true);
+  EXPECT_FALSE(kept(kWhole)) << "nothing is left for others";
+  const Budget::Reservation others = d.budget.try_reserve(8 * kBytes);
+  EXPECT_TRUE(kept(kLastColumn));
+  d.cache.set_looking(false);
+  EXPECT_FALSE(d.cache.is_looking());
+}
+
 TEST(ChunkDecoder, AChunkIsKeptInPlaceOfThoseThatAreUsedLater) {
   Decoding d;
   d.data.store->asynchronous = true;  // remote: uncompressed chunks are worth keeping, too

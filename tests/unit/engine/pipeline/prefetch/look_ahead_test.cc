@@ -115,6 +115,18 @@ TEST_F(LookAheadTest, BatchesThatAreMadeArePassedOver) {
   EXPECT_EQ(uses(*v, 4), 0u);
 }
 
+TEST_F(LookAheadTest, ACallPlansSomeBatchesAndReportsWhetherThoseWereAll) {
+  const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
+  LookAhead look_ahead(cache_, kMuchMemory);
+  EXPECT_FALSE(look_ahead.look(ahead(v, 1, 6), 0, none, 2));
+  EXPECT_EQ(uses(*v, 2), 1u);
+  EXPECT_EQ(uses(*v, 3), 0u);
+  EXPECT_FALSE(look_ahead.look(ahead(v, 1, 6), 0, none, 2));
+  EXPECT_TRUE(look_ahead.look(ahead(v, 1, 6), 0, none, 2)) << "the fifth was the last";
+  EXPECT_EQ(uses(*v, 5), 1u);
+  EXPECT_TRUE(look_ahead.look({}, 0, none, 2));
+}
+
 TEST_F(LookAheadTest, NobodyIsCalledWithTheLockHeld) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
