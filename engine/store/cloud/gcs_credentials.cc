@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/store/cloud/secret_json.h"
 #include "engine/store/cloud/signing/secret_json.h"
 #include "engine/store/crypto.h"
 #include "engine/store/http/query.h"
