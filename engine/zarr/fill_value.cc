@@ -138,7 +138,11 @@ void store_fields(std::vector<std::byte>& out, const DataType& type, const JsonR
 
 std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fill) {
   std::vector<std::byte> out(type.itemsize, std::byte{0});
-  if (type.is_variable() || fill.is_null()) return out;
+  if (type.is_variable()) return out;
+  if (fill.is_null()) {  // as zarr-python: NaT, and zero for every other type, of fields too
+    if (type.kind == Kind::datetime || type.kind == Kind::timedelta) store(out, INT64_MIN);
+    return out;
+  }
   const Json& json = fill.value();
   switch (type.kind) {
     case Kind::boolean: {
