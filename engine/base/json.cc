@@ -16,10 +16,19 @@ namespace {
 /// Longer names are not typed by hand, and comparing two takes the product of their lengths.
 constexpr std::size_t kMaxCompared = 256;
 
-/// Turns the bare tokens NaN, Infinity and -Infinity into strings. nullopt where there is none.
-std::optional<std::string> quote_nan_tokens(std::string_view text) {
+/// A text in which the bare tokens NaN, Infinity and -Infinity are strings, and which of its strings
+/// they are, by number.
+struct QuotedTokens {
+  std::string text;
+  std::vector<std::uint32_t> numbers;
+};
+
+/// nullopt where there is no such token.
+std::optional<QuotedTokens> quote_nan_tokens(std::string_view text) {
   static constexpr std::string_view kTokens[] = {"-Infinity", "Infinity", "NaN"};
   std::string out;
+  std::vector<std::uint32_t> numbers;
+  std::uint32_t strings = 0;
   std::size_t copied = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -33,6 +42,7 @@ std::optional<std::string> quote_nan_tokens(std::string_view text) {
     }
     if (c == '"') {
       in_string = true;
+      ++strings;
       continue;
     }
     if (c != 'N' && c != 'I' && c != '-') continue;
@@ -40,13 +50,14 @@ std::optional<std::string> quote_nan_tokens(std::string_view text) {
       if (text.substr(i, token.size()) != token) continue;
       if (copied == 0) out.reserve(text.size() + text.size() * 2 / 3 + 2);  // most for "NaN"
       out.append(text.substr(copied, i - copied)).append("\"").append(token).append("\"");
+      numbers.push_back(strings++);
       i += token.size() - 1;
       copied = i + 1;
       break;
     }
   }
   if (copied == 0) return std::nullopt;
-  return out.append(text.substr(copied));
+  return QuotedTokens{std::move(out.append(text.substr(copied))), std::move(numbers)};
 }
 
 std::string line_and_column(std::string_view text, std::size_t byte) {
@@ -67,12 +78,12 @@ std::string line_and_column(std::string_view text, std::size_t byte) {
 Json parse_json(std::string_view text, const std::string& where, JsonOptions options) {
   if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
   const JsonShape shape = check_json_limits(text, options.memory, where);
-  std::optional<std::string> quoted;
+  std::optional<QuotedTokens> quoted;
   if (options.allow_nan) quoted = quote_nan_tokens(text);
-  if (quoted) text = *quoted;
+  if (quoted) text = quoted->text;
   BuiltJson built;
   try {
-    built = build_json(text, shape);
+    built = build_json(text, shape, quoted ? quoted->numbers : std::vector<std::uint32_t>());
   } catch (const Json::parse_error& error) {
     if (const auto mistake = find_json_mistake(text))
       throw Error(ErrorCode::invalid_argument,
@@ -136,7 +147,8 @@ bool JsonRef::boolean() const {
 }
 
 double JsonRef::number() const {
-  if (!value_->is_number()) throw error("expected a number");
+  if (!value_->is_number() || !std::isfinite(value_->get<double>()))
+    throw error("expected a number");
   return value_->get<double>();
 }
 

@@ -21,8 +21,8 @@ namespace batchfs {
 using Json = nlohmann::ordered_json;
 
 struct JsonOptions {
-  /// Accept the tokens NaN, Infinity and -Infinity outside strings (they become those strings), as
-  /// Python's json module writes them and old stores hold them.
+  /// Accept the tokens NaN, Infinity and -Infinity outside strings: numbers, as Python's json module
+  /// writes them. json_text() and python_json_text() write them back.
   bool allow_nan = true;
   /// Refuse an object that names a key twice.
   bool unique_keys = false;

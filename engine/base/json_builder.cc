@@ -1,6 +1,7 @@
 #include "engine/base/json_builder.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -45,7 +46,8 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> find_duplicates(const Membe
 /// The parser's events (nlohmann's SAX interface).
 class Builder {
  public:
-  explicit Builder(const JsonShape& shape) : shape_(shape) {}
+  Builder(const JsonShape& shape, const std::vector<std::uint32_t>& numbers)
+      : shape_(shape), numbers_(numbers) {}
 
   BuiltJson take() { return std::move(built_); }
 
@@ -55,9 +57,12 @@ class Builder {
   bool number_unsigned(Json::number_unsigned_t value) { return add(value); }
   bool number_float(Json::number_float_t value, const std::string&) { return add(value); }
   /// Copies: the parser's buffer has room to spare.
-  bool string(const std::string& value) { return add(value); }
+  bool string(const std::string& value) {
+    return is_number() ? add(meant_number(value)) : add(value);
+  }
   bool binary(Json::binary_t&) { return false; }  // not in texts
   bool key(const std::string& name) {
+    is_number();
     key_ = name;
     return true;
   }
@@ -90,6 +95,18 @@ class Builder {
   }
 
  private:
+  /// Counts a string. Does it stand for a number?
+  bool is_number() {
+    if (next_ == numbers_.size() || numbers_[next_] != strings_++) return false;
+    ++next_;
+    return true;
+  }
+  static double meant_number(const std::string& text) {
+    if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+    const double infinity = std::numeric_limits<double>::infinity();
+    return text.starts_with('-') ? -infinity : infinity;
+  }
+
   template <class Value>
   bool add(Value&& value) {
     add_value(Json(std::forward<Value>(value)));
@@ -127,6 +144,9 @@ class Builder {
   }
 
   const JsonShape& shape_;
+  const std::vector<std::uint32_t>& numbers_;
+  std::size_t next_ = 0;        // of `numbers_`
+  std::uint32_t strings_ = 0;   // begun so far
   std::size_t containers_ = 0;  // opened so far
   std::vector<Json*> open_;     // innermost last
   std::string key_;             // of the value to come
@@ -135,8 +155,9 @@ class Builder {
 
 }  // namespace
 
-BuiltJson build_json(std::string_view text, const JsonShape& shape) {
-  Builder builder(shape);
+BuiltJson build_json(std::string_view text, const JsonShape& shape,
+                     const std::vector<std::uint32_t>& numbers) {
+  Builder builder(shape, numbers);
   Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }

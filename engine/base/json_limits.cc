@@ -139,7 +139,7 @@ class Scan {
                   fmt::format("a number of the JSON has more than {} characters", kMaxJsonNumber),
                   where_);
     if (text_[begin] == 'N' || text_[begin] == 'I' ||
-        text_.substr(begin, 2) == "-I") {  // becomes a string
+        text_.substr(begin, 2) == "-I") {  // a string, until the parser has it
       claim(kString);
       has_nan_ = true;
     }

@@ -150,7 +150,7 @@ class Repairer {
     while (at_ < text_.size() && kBetween.find(text_[at_]) == std::string_view::npos) ++at_;
     const std::string token(text_.substr(begin, at_ - begin));
     if (!is_number(token) || !std::isinf(std::strtod(token.c_str(), nullptr))) return;
-    replace(begin, at_, token.front() == '-' ? "\"-Infinity\"" : "\"Infinity\"");
+    replace(begin, at_, token.front() == '-' ? "-Infinity" : "Infinity");
     on_repair_({path_, "a number beyond float64", "infinity"});
   }
 

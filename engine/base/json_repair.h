@@ -21,8 +21,8 @@ struct JsonRepair {
 /// Called for each of them. May throw.
 using OnRepair = std::function<void(const JsonRepair& repair)>;
 
-/// The text with lone surrogates as U+FFFD, and numbers beyond float64 as the strings "Infinity"
-/// and "-Infinity", which parse_json() makes of Python's literals, too. nullopt where there is
+/// The text with lone surrogates as U+FFFD, and numbers beyond float64 as the tokens Infinity and
+/// -Infinity, which parse_json() takes. nullopt where there is
 /// nothing to repair. At most twice as long; takes linear time. Precondition: nested no deeper than
 /// parse_json() allows.
 std::optional<std::string> repair_json(std::string_view text, const OnRepair& on_repair);

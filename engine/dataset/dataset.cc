@@ -251,8 +251,11 @@ std::int64_t Dataset::dim_size(const std::string& dim) const {
 }
 
 const std::string& Dataset::original_dim(const std::string& dim) const {
-  const auto found = repeated_dims_.find(dim);
-  return found != repeated_dims_.end() ? found->second : dim;
+  const std::string* original = &dim;
+  for (auto found = repeated_dims_.find(dim); found != repeated_dims_.end();
+       found = repeated_dims_.find(*original))
+    original = &found->second;
+  return *original;
 }
 
 bool Dataset::repeats_dim(const Variable& variable, const std::string& dim) const {

@@ -189,7 +189,7 @@ class Lookup {
             std::vector<double>& result) const {
     if (a == axes_.size()) {
       if (json.is_null()) return;  // JSON's form of NaN
-      if (!json.is_number())
+      if (!json.is_number() || std::isinf(json.get<double>()))
         throw fail(
             fmt::format("\"{}\" of '{}' is not {}", key, variable_.name,
                         axes_.empty() ? "a number; lists need \"dims\"" : "made of numbers"));

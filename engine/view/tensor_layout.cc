@@ -206,7 +206,7 @@ class Layouter {
               fmt::format("'{}' has no dimension '{}', which the tensor has; "
                           "\"broadcast\": true repeats it along such dimensions",
                           variable->name, dim));
-      if (each.made) check_made(each, mine);
+      check_places(each, mine);
       std::int64_t count = 1;
       for (const std::string& dim : mine)
         if (__builtin_mul_overflow(count, extent(tensor_, dim, sizes_), &count)) throw too_large();
@@ -217,13 +217,21 @@ class Layouter {
   }
 
   /// Its values along a dimension that the tensor lacks would all go to one place.
-  void check_made(const TensorSource::Channels& each, const std::vector<std::string>& mine) const {
-    for (const std::string& dim : kept_dims(*each.variable))
-      if (!contains(dims_, dim) && !contains(mine, dim) && extent(tensor_, dim, sizes_) != 1)
+  void check_places(const TensorSource::Channels& each,
+                    const std::vector<std::string>& mine) const {
+    for (const std::string& dim : kept_dims(*each.variable)) {
+      if (contains(dims_, dim) || contains(mine, dim) || extent(tensor_, dim, sizes_) == 1)
+        continue;
+      if (each.made)
         throw failure(
             fmt::format("'{}' is along '{}', which the tensor has not; \"broadcast\": true "
                         "repeats the others along it",
                         each.variable->name, dim));
+      throw failure(
+          fmt::format("'{}' has no dimension '{}', which '{}' has; \"broadcast\": true "
+                      "repeats it along such dimensions",
+                      first_->name, dim, each.variable->name));
+    }
   }
 
   void check_coarsening() const {

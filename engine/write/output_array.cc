@@ -95,10 +95,14 @@ std::vector<std::string> names_v2(const ArrayMetadata& source) {
   return names;
 }
 
-/// A value to mask moves from v2's fill value to an attribute, in the form that format 3 has.
+/// A value to mask moves from v2's fill value to an attribute, in the form that format 3 has; there
+/// is none for strings and times.
 void set_fill_attribute(const ArrayMetadata& source, Json& attributes) {
   const DataType& type = source.type;
-  if (!has_fill_attribute(type)) return;
+  if (!has_fill_attribute(type)) {
+    attributes.erase(kFillKey);  // xarray cannot open an array that has one
+    return;
+  }
   if (!source.fill_value_json.is_null() && source.axes.empty()) {
     attributes[kFillKey] = fill_attribute(type, source.fill_value);
   } else if (const auto own = attributes.find(kFillKey); own != attributes.end()) {

@@ -28,7 +28,7 @@ Attributes groups_above(const std::vector<const OutputArray*>& arrays, const Hie
 }
 
 void put_document(OutputStore& output, const std::string& key, const Json& document) {
-  output.put(key, json_text(document) + "\n");
+  output.put(key, python_json_text(document) + "\n");
 }
 
 void put_v3(OutputStore& output, const std::vector<const OutputArray*>& arrays,

@@ -35,6 +35,11 @@ double parse_float_text(const JsonRef& fill, const std::string& text) {
   return value;
 }
 
+/// Not fill.number(): the number may be NaN or infinite.
+double number_of(const JsonRef& fill) {
+  return fill.is_number() ? fill.value().get<double>() : fill.number();
+}
+
 void store_float(std::vector<std::byte>& out, const JsonRef& fill, std::uint32_t itemsize,
                  std::size_t offset = 0) {
   std::vector<std::byte> value(itemsize);
@@ -48,7 +53,7 @@ void store_float(std::vector<std::byte>& out, const JsonRef& fill, std::uint32_t
   } else {
     const double number = fill.is_string()            ? parse_float_text(fill, fill.string())
                           : fill.value().is_boolean() ? (fill.boolean() ? 1.0 : 0.0)
-                                                      : fill.number();
+                                                      : number_of(fill);
     if (itemsize == 2)
       store(value, static_cast<_Float16>(number));
     else if (itemsize == 4)
@@ -86,7 +91,7 @@ Whole parse_whole(const JsonRef& fill) {
   if (json.is_string())
     if (const auto whole = parse_whole_text(json.get<std::string>())) return *whole;
   const double value =
-      json.is_string() ? parse_float_text(fill, json.get<std::string>()) : fill.number();
+      json.is_string() ? parse_float_text(fill, json.get<std::string>()) : number_of(fill);
   // numpy's cast of NaN or infinity to an integer is undefined; such metadata is not trusted.
   if (!(std::fabs(value) < 0x1p64) || value != std::trunc(value))
     throw fill.error("not a whole number, as the data type needs");
@@ -133,7 +138,11 @@ void store_fields(std::vector<std::byte>& out, const DataType& type, const JsonR
 
 std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fill) {
   std::vector<std::byte> out(type.itemsize, std::byte{0});
-  if (type.is_variable() || fill.is_null()) return out;
+  if (type.is_variable()) return out;
+  if (fill.is_null()) {  // as zarr-python: NaT, and zero for every other type, of fields too
+    if (type.kind == Kind::datetime || type.kind == Kind::timedelta) store(out, INT64_MIN);
+    return out;
+  }
   const Json& json = fill.value();
   switch (type.kind) {
     case Kind::boolean: {
@@ -143,7 +152,7 @@ std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fil
       else if (json.is_string())
         value = parse_float_text(fill, json.get<std::string>()) != 0;
       else
-        value = fill.number() != 0;
+        value = number_of(fill) != 0;
       out[0] = std::byte{value};
       return out;
     }

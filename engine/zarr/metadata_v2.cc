@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_text.h"
 #include "engine/zarr/array_metadata.h"
 #include "engine/zarr/chunk_grid.h"
 #include "engine/zarr/metadata.h"
@@ -61,12 +62,9 @@ ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs,
       array.unsupported = error.what();
     }
     if (!array.unsupported.empty()) return array;
-    if (const auto fill = root.find("fill_value")) {
-      array.fill_value_json = fill->value();
-      array.fill_value = parse_fill_value(array.type, *fill);
-    } else {
-      array.fill_value.assign(array.type.itemsize, std::byte{0});
-    }
+    if (const auto fill = root.find("fill_value"))
+      array.fill_value_json = with_named_numbers(fill->value());
+    array.fill_value = parse_fill_value(array.type, JsonRef(array.fill_value_json, "fill_value"));
     const std::string order = root.at("order").string();
     if (order != "C" && order != "F") throw root.at("order").error("expected \"C\" or \"F\"");
     if (order == "F" && array.shape.size() > 1) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_text.h"
 #include "engine/zarr/array_metadata.h"
 #include "engine/zarr/metadata.h"
 
@@ -130,7 +131,7 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
       array.type.big_endian = array.type.itemsize > 1 && array.type.kind != Kind::structured &&
                               has_big_endian(codecs.value());
       const JsonRef fill = root.at("fill_value");
-      array.fill_value_json = fill.value();
+      array.fill_value_json = with_named_numbers(fill.value());
       if (fill.is_null() && !array.type.is_variable()) throw fill.error("null is no fill value");
       array.fill_value = parse_fill_value(array.type, fill);
     } catch (const Error& error) {

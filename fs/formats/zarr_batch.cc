@@ -33,7 +33,7 @@ void add_array(std::vector<ZarrBatchFile>& files, Json& metadata, const std::str
   metadata[name + "/.zarray"] = array;
   metadata[name + "/.zattrs"] = attributes;
   files.push_back({name + "/.zarray", json_text(array) + "\n", {}});
-  files.push_back({name + "/.zattrs", json_text(attributes) + "\n", {}});
+  files.push_back({name + "/.zattrs", python_json_text(attributes) + "\n", {}});
 }
 
 /// Times of the usual units are stored as CF counts, which every reader decodes; the dtype of the
@@ -222,7 +222,8 @@ std::vector<ZarrBatchFile> zarr_batch_files(const View& view, std::int64_t epoch
   files.push_back({".zattrs", json_text(attributes) + "\n", {}});
   files.push_back(
       {".zmetadata",
-       json_text(Json{{"metadata", std::move(metadata)}, {"zarr_consolidated_format", 1}}) + "\n",
+       python_json_text(Json{{"metadata", std::move(metadata)}, {"zarr_consolidated_format", 1}}) +
+           "\n",
        {}});
   return files;
 }

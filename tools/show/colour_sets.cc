@@ -69,8 +69,8 @@ std::optional<std::pair<double, double>> range_of(const Json& channel) {
   if (start == window->end() || end == window->end() || !start->is_number() || !end->is_number())
     return std::nullopt;
   const std::pair range(start->get<double>(), end->get<double>());
-  return std::isfinite(range.first) && range.first < range.second ? std::optional(range)
-                                                                  : std::nullopt;
+  const bool is_range = std::isfinite(range.first) && std::isfinite(range.second);
+  return is_range && range.first < range.second ? std::optional(range) : std::nullopt;
 }
 
 /// "channels" of the "omero" of a group; null if there are none.

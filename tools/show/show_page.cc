@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/counted.h"
+#include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "engine/zarr/codecs_text.h"
 #include "engine/zarr/node_path.h"
@@ -105,9 +106,7 @@ std::string attributes_table(const Json& attributes) {
   std::size_t count = 0;
   for (const auto& [name, value] : attributes.items()) {
     if (count++ == kMaxAttributes) break;
-    const std::string text = value.is_string()
-                                 ? value.get<std::string>()
-                                 : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = value.is_string() ? value.get<std::string>() : json_text(value, -1);
     rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n",
                         html_cut(name, kMaxShownName), html_cut(text, kMaxShownText));
   }

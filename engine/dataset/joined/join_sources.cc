@@ -62,8 +62,7 @@ class Joiner {
       joined.joins.resize(variable.dims.size());
       for (std::size_t d = 0; d < variable.dims.size(); ++d) {
         const auto [found, is_new] = along.try_emplace(variable.dims[d]);
-        if (is_new) found->second = lay(source, variable.dims[d]);
-        if (is_new) keep_repeated(*source.dataset, variable.dims[d], along);
+        if (is_new) found->second = lay(source, variable.dims[d], along);
         joined.dims[d] = found->second.dim;
         joined.joins[d] = found->second.join;
         joined.shape[d] = size_of(found->second.dim);
@@ -75,19 +74,6 @@ class Joiner {
                                   joined.name, joined.dims[d]));
       parts_.variables.push_back(std::move(joined));
     }
-  }
-
-  /// A dimension that repeats another one still does if both lie position by position.
-  void keep_repeated(const Dataset& dataset, const std::string& dim,
-                     const std::map<std::string, Along>& along) {
-    const std::string& original = dataset.original_dim(dim);
-    const auto first = along.find(original);
-    if (original == dim || first == along.end()) return;
-    const auto as_is = [](const Along& own, const std::string& name) {
-      return own.join == nullptr && own.dim == name;
-    };
-    if (as_is(first->second, original) && as_is(along.at(dim), dim))
-      parts_.repeated_dims.emplace(dim, original);
   }
 
   /// Checks a view's statements about a source.
@@ -104,10 +90,32 @@ class Joiner {
       throw Error(ErrorCode::not_found,
                   fmt::format("{}: '{}' has no dimension '{}'{}", join.path, source.name, join.dim,
                               nearest_or_all(join.dim, own)));
-    if (!axes_.contains(join.as))
+    if (!axes_.contains(join.as) && !would_repeat(source, join))
       throw Error(ErrorCode::not_found,
                   fmt::format("{}: '{}' has no dimension '{}'{}", join.path, sources_.front().name,
                               join.as, nearest_or_all(join.as, known)));
+  }
+
+  /// Is the dimension that the view names the repetition that the source's own will get?
+  bool would_repeat(const JoinedSource& source, const JoinedSource::Join& join) const {
+    const std::string& original = source.dataset->original_dim(join.dim);
+    if (original == join.dim) return false;
+    const JoinedSource::Join* first = stated(source, original);
+    const std::string& known = first != nullptr ? first->as : original;
+    return axes_.contains(known) && join.as == repetition(known, join.dim, original);
+  }
+
+  static const JoinedSource::Join* stated(const JoinedSource& source, const std::string& dim) {
+    const auto found =
+        std::find_if(source.joins.begin(), source.joins.end(),
+                     [&](const JoinedSource::Join& join) { return join.dim == dim; });
+    return found != source.joins.end() ? &*found : nullptr;
+  }
+
+  /// "station:2" for "c:2" where "c" lies along "station".
+  static std::string repetition(const std::string& known, const std::string& dim,
+                                const std::string& original) {
+    return known + dim.substr(original.size());
   }
 
   std::int64_t size_of(const std::string& dim) const {
@@ -116,11 +124,26 @@ class Joiner {
         ->second;
   }
 
-  Along lay(const JoinedSource& source, const std::string& dim) {
+  /// `before`: the dimensions of the source that lie already. A repeated one comes after the one
+  /// that it repeats.
+  Along lay(const JoinedSource& source, const std::string& dim,
+            const std::map<std::string, Along>& before) {
     const JoinAxis own{source.name, source.dataset, dim};
-    const auto said = std::find_if(source.joins.begin(), source.joins.end(),
-                                   [&](const JoinedSource::Join& join) { return join.dim == dim; });
-    if (said != source.joins.end())
+    const std::string& original = source.dataset->original_dim(dim);
+    const JoinedSource::Join* said = stated(source, dim);
+    if (original != dim) {
+      const Along& first = before.at(original);
+      const std::string name = repetition(first.dim, dim, original);
+      if (said == nullptr || said->as == name) add_repetition(name, first.dim);
+      if (said == nullptr && repeats(name, first.dim)) return {name, first.join};
+      if (said == nullptr && first.join != nullptr)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{0}: '{1}' repeats '{2}' and would be '{3}', which is another "
+                                "dimension; say where it lies: \"join\": {{\"{1}\": {{\"as\": "
+                                "\"{3}\"}}}}",
+                                source.path, dim, original, name));
+    }
+    if (said != nullptr)
       return {said->as,
               std::make_shared<const AxisJoin>(axes_.at(said->as), own, said->rule, said->path)};
     const auto known = axes_.find(dim);
@@ -144,11 +167,22 @@ class Joiner {
                             on_circle ? "{\"period\": 360}" : "\"exact\""));
   }
 
+  bool repeats(const std::string& dim, const std::string& original) const {
+    const auto found = parts_.repeated_dims.find(dim);
+    return found != parts_.repeated_dims.end() && found->second == original;
+  }
+
+  /// A dimension with the labels of `original`, unless there is one of its name.
+  void add_repetition(const std::string& name, const std::string& original) {
+    if (!axes_.try_emplace(name, axes_.at(original)).second) return;
+    parts_.dims.emplace_back(name, size_of(original));
+    parts_.repeated_dims.emplace(name, original);
+  }
+
   /// A dimension of this source alone, with its coordinate.
   void add_dim(const JoinAxis& own) {
     parts_.dims.emplace_back(own.dim, own.dataset->dim_size(own.dim));
     axes_.emplace(own.dim, own);
-    if (own.dataset->original_dim(own.dim) != own.dim) return;  // has the coordinate of another
     const Variable* index = own.dataset->index_of(own.dim);
     const bool taken = std::any_of(parts_.variables.begin(), parts_.variables.end(),
                                    [&](const Variable& each) { return each.name == own.dim; });

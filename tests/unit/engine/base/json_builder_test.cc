@@ -1,5 +1,8 @@
 #include "engine/base/json_builder.h"
 
+#include <cmath>
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "engine/base/limits.h"
@@ -17,6 +20,16 @@ TEST(JsonBuilder, BuildsWhatTheLibraryBuilds) {
         R"({"z": 1, "a": [1, 2.5, "s", null, false, {"b": {}}], "m": {"k": [[]]}})"})
     EXPECT_EQ(build(text).json, Json::parse(text)) << text;
   EXPECT_EQ(build(R"({"z": 1, "a": 2})").json.dump(), R"({"z":1,"a":2})");
+}
+
+TEST(JsonBuilder, MakesNumbersOfTheStringsThatStandForThem) {
+  const std::string text = R"({"NaN": "NaN", "a": ["NaN", "Infinity", {"k": "-Infinity"}, "NaN"]})";
+  const Json json = build_json(text, check_json_limits(text, kMaxJsonMemory, "k"), {3, 4, 6}).json;
+  EXPECT_EQ(json["NaN"], "NaN");
+  EXPECT_TRUE(std::isnan(json["a"][0].get<double>()));
+  EXPECT_EQ(json["a"][1], std::numeric_limits<double>::infinity());
+  EXPECT_EQ(json["a"][2]["k"], -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(json["a"][3], "NaN");
 }
 
 TEST(JsonBuilder, ThrowsWhatTheLibraryThrows) {

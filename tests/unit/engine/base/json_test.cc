@@ -1,5 +1,8 @@
 #include "engine/base/json.h"
 
+#include <cmath>
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,13 +18,22 @@ std::string failure(const std::function<void()>& body) {
   return "no error";
 }
 
-TEST(ParseJson, TurnsBareNanTokensIntoStringsOutsideStringsOnly) {
+TEST(ParseJson, TurnsBareNanTokensIntoNumbersOutsideStringsOnly) {
   const Json json =
-      parse_json(R"({"a": NaN, "b": [-Infinity, Infinity], "c": "NaN \" Infinity"})", "x");
-  EXPECT_EQ(json["a"], "NaN");
-  EXPECT_EQ(json["b"][0], "-Infinity");
-  EXPECT_EQ(json["b"][1], "Infinity");
+      parse_json(R"({"a": NaN, "b": [-Infinity, "NaN", Infinity], "c": "NaN \" Infinity"})", "x");
+  EXPECT_TRUE(std::isnan(json["a"].get<double>()));
+  EXPECT_EQ(json["b"][0], -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(json["b"][1], "NaN");
+  EXPECT_EQ(json["b"][2], std::numeric_limits<double>::infinity());
   EXPECT_EQ(json["c"], "NaN \" Infinity");
+}
+
+TEST(JsonRef, AcceptsNoNumberThatJsonLacks) {
+  const Json json = parse_json("[NaN, Infinity]", "x");
+  for (const JsonRef& element : JsonRef(json, "").elements()) {
+    EXPECT_THAT(failure([&] { element.number(); }), testing::HasSubstr("expected a number"));
+    EXPECT_THAT(failure([&] { element.integer(); }), testing::HasSubstr("whole number"));
+  }
 }
 
 TEST(ParseJson, NamesLineColumnAndPlaceOfASyntaxError) {

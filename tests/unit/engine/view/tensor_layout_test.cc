@@ -225,6 +225,8 @@ TEST(TensorLayout, WhatDoesNotGoTogetherIsNamedWithItsPath) {
       {definition({"a"}, "sample"), "tensors.x: two of its dimensions would be called 'sample'"},
   };
   for (const auto& w : wrong) EXPECT_THAT(tensors.refusal(w.definition), StartsWith(w.message));
+  EXPECT_THAT(Tensors({{"time", 2, false}}).refusal(definition({"m", "a"}, "c")),
+              StartsWith("tensors.x: 'm' has no dimension 'time', which 'a' has"));
 }
 
 TEST(TensorLayout, ShapesThatCannotBeAddressedAreRefused) {

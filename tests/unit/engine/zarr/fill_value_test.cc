@@ -124,9 +124,11 @@ TEST(FillValue, OfEveryTypeOfV2) {
     EXPECT_EQ(fill_of(v2(c.type), c.fill), c.bytes) << c.type << " " << c.fill;
 }
 
-TEST(FillValue, NullIsZeros) {
+TEST(FillValue, NullIsZeroAndForTimesNat) {
   EXPECT_EQ(fill_of(float32(), "null"), "00000000");
   EXPECT_EQ(fill_of(make_type(Kind::unicode, 8), "null"), "0000000000000000");
+  EXPECT_EQ(fill_of(make_type(Kind::datetime, 8), "null"), "0000000000000080");
+  EXPECT_EQ(fill_of(make_type(Kind::timedelta, 8), "null"), "0000000000000080");
 }
 
 TEST(FillValue, IsLenientWhereWritersAreSloppy) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/base/json_text.h"
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
@@ -61,7 +62,7 @@ TEST(HierarchyV2, IsFoundByListing) {
   EXPECT_THAT(arrays(hierarchy), ElementsAre("a", "g/b"));
   EXPECT_THAT(groups(hierarchy), ElementsAre("", "g"));
   EXPECT_EQ(hierarchy.groups.at("").attributes["title"], "t");
-  EXPECT_EQ(hierarchy.array("a").attributes["missing"], "NaN");
+  EXPECT_EQ(json_text(hierarchy.array("a").attributes["missing"]), "\"NaN\"");
   EXPECT_TRUE(hierarchy.problems.empty());
   EXPECT_THAT(hierarchy.children(""), ElementsAre("a", "g"));
   EXPECT_THAT(hierarchy.children("g"), ElementsAre("b"));

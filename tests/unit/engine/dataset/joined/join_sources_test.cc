@@ -45,6 +45,46 @@ TEST(JoinSources, DimensionsOfOneSourceAreAddedAndEqualOnesNeedNoJoin) {
   EXPECT_EQ(joined->variable("b:z").join_along(1), nullptr);
 }
 
+TEST(JoinSources, ARepeatedDimensionLiesAsTheOneThatItRepeats) {
+  MemoryData b = store({3, 2}, "u");
+  b.declare("cov", "<f4", {"x", "x"}, {2, 2}, {2, 2});
+  const auto joined = [&](const MemoryData& a, std::vector<JoinedSource::Join> joins) {
+    return join_sources({source("a", a), source("b", b, std::move(joins), {"cov"})});
+  };
+  const auto as_x = joined(store({1, 2, 3}, "t"), {{"x", "x", "j", {}}});
+  EXPECT_EQ(as_x->variable("b:cov").dims, (std::vector<std::string>{"x", "x:2"}));
+  EXPECT_EQ(as_x->variable("b:cov").shape, (Dims{3, 3}));
+  EXPECT_EQ(as_x->variable("b:cov").join_along(1), as_x->variable("b:cov").join_along(0));
+  EXPECT_EQ(as_x->original_dim("x:2"), "x");
+  EXPECT_EQ(as_x->index("x:2").values.shape, Dims{3});
+  const auto equal = joined(store({3, 2}, "t"), {});
+  EXPECT_EQ(equal->original_dim("x:2"), "x");
+  EXPECT_EQ(equal->variable("b:cov").join_along(1), nullptr);
+
+  MemoryData a;
+  a.index<std::int32_t>("y", "<i4", {1, 2, 3}).declare("t", "<f4", {"y", "y"}, {3, 3}, {3, 3});
+  EXPECT_EQ(joined(a, {{"x", "y", "j", {}}})->variable("b:cov").dims.back(), "y:2");
+  const auto later = joined(a, {{"x", "y:2", "j", {}}});
+  EXPECT_EQ(later->variable("b:cov").dims, (std::vector<std::string>{"y:2", "y:2:2"}));
+  EXPECT_EQ(later->original_dim("y:2:2"), "y");
+
+  JoinRule last;
+  last.pick = JoinRule::Pick::last;
+  const auto own = joined(store({1, 2, 3}, "t"), {{"x", "x", "j", {}}, {"x:2", "x:2", "k", last}});
+  EXPECT_EQ(own->original_dim("x:2"), "x");
+  EXPECT_EQ(own->variable("b:cov").join_along(1)->path(), "k");
+  EXPECT_THAT(error_of([&] {
+                joined(store({1, 2, 3}, "t"), {{"x:2", "y:2", "j", {}}});
+              }).why(),
+              HasSubstr("'a' has no dimension 'y:2'"));
+  a = store({1, 2, 3}, "t");
+  a.index<std::int32_t>("x:2", "<i4", {1, 2, 3});
+  EXPECT_THAT(error_of([&] {
+                joined(a, {{"x", "x", "j", {}}});
+              }).why(),
+              HasSubstr("'x:2' repeats 'x' and would be 'x:2', which is another dimension"));
+}
+
 TEST(JoinSources, RefusesDimensionsThatDoNotGoTogether) {
   const auto refusal = [](const JoinedSource& b) {
     return error_of([&] { join_sources({source("a", store({1, 2, 3}, "t")), b}); }).why();
