@@ -6,6 +6,8 @@ import os
 import pathlib
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import threading
 import zipfile
@@ -348,3 +350,32 @@ def test_readers_while_daemons_die_over_a_plain_store_that_grows(mount_at, tmp_p
         reader.join()
     assert wrong == [] and len(set(seen)) > 3
     shows(directory, 48)
+
+
+MAPS = """
+import mmap, os, sys
+mapped = mmap.mmap(os.open(sys.argv[1], os.O_RDONLY), 0, prot=mmap.PROT_READ)
+first = mapped[0]
+print("mapped", flush=True)
+sys.stdin.read()
+assert all(mapped[at] >= 0 for at in range(0, len(mapped), 4096))
+"""
+
+
+@pytest.mark.says("death-open", "refresh-death")
+@pytest.mark.parametrize("refreshed", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_pages_that_nobody_touched(good, mount_at, tmp_path, mode, refreshed):
+    """Mappings of the newest state are whole after the daemon died; of older states with passthrough only."""
+    zarr.create_group(tmp_path / "s.zarr", zarr_format=2).create_array(
+        "t", shape=(8, 100_000), chunks=(4, 100_000), dtype="f8", fill_value=-1, attributes={"_ARRAY_DIMENSIONS": ["time", "x"]})[:] = 1
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"train": {"name": "train", "window": {"time": 1}, "batch": 4}}, *MODES[mode])
+    batch = directory / "views/train/epoch-0000/batch-000001.npy"
+    is_whole = not refreshed or status(directory)["passthrough"]
+    reader = subprocess.Popen([sys.executable, "-c", MAPS, batch], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert reader.stdout.readline() == b"mapped\n"
+    if refreshed:
+        good("refresh", "--force", directory)
+    kill(directory)
+    reader.communicate(timeout=120)
+    assert reader.returncode == (0 if is_whole else -signal.SIGBUS)
