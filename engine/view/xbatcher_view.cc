@@ -35,11 +35,7 @@ class XbatcherView final : public View {
       if (!find(x_.input_dims, dim)) slice(dim, size, "batch_dims");
     for (const auto& [dim, size] : x_.input_dims) slice(dim, size, "input_dims");
     group_patches();
-    // In the order of their first appearance, as xarray has the dimensions of ds[variables].
-    for (const Variable* variable : variables_)
-      for (const std::string& dim : variable->dims)
-        if (!selected(dim).drops_dim() && !find(x_.input_dims, dim) && !contains(others_, dim))
-          others_.push_back(dim);
+    find_others();
     for (std::uint32_t v = 0; v < variables_.size(); ++v)
       if (variables_[v]->part <= 0) place(v);
     check_normalized_names();
@@ -197,6 +193,21 @@ class XbatcherView final : public View {
         throw Error(ErrorCode::not_supported,
                     fmt::format("xbatcher: more than {} patches in a batch", kMaxPatches));
     }
+  }
+
+  /// The dimensions that are not input, in the order of their first appearance, as xarray has those
+  /// of ds[variables]; of a whole dataset also those that coordinates alone have.
+  void find_others() {
+    const auto add_dims = [this](const Variable& variable) {
+      for (const std::string& dim : variable.dims)
+        if (!selected(dim).drops_dim() && !find(x_.input_dims, dim) && !contains(others_, dim))
+          others_.push_back(dim);
+    };
+    if (spec_.variables)
+      for (const Variable* variable : variables_) add_dims(*variable);
+    else
+      for (const Variable& variable : dataset_->variables())
+        if (source_prefix(variable).empty()) add_dims(variable);
   }
 
   /// First patch and number of patches of each sliced dimension.

@@ -4,7 +4,10 @@ import errno
 import json
 import os
 import pathlib
+import re
 import shutil
+import signal
+import subprocess
 import sys
 import threading
 import zipfile
@@ -232,13 +235,44 @@ def test_another_batchfs_does_not_take_over_unasked(good, fails, mount_at, tmp_p
     view = tmp_path / "mnt-train.json"
     pid = status(directory)["pid"]
     store.append(8, 4)
-    assert "run `batchfs refresh`" in fails(1, "mount", store.path, directory, "--view", view, "--replace")
+    said = fails(1, "mount", store.path, directory, "--view", view, "--replace")
     assert status(directory)["pid"] == pid
     shows(directory, 8)
-    good("refresh", directory)
+    (advised,) = re.findall("run `batchfs ([^`]*)`", said)
+    good(*advised.split(), directory)
     good("mount", store.path, directory, "--view", view, "--replace")
     assert status(directory)["pid"] != pid
     shows(directory, 12)
+
+
+DECIDED = {  # views whose samples depend on the values of `m`
+    "skip": {"variables": ["m"], "missing": {"nan": "skip"}},
+    "mask": {"samples": {"mask": {"variable": "m", "above": 0.5}}},
+    "weights": {"samples": {"weights": {"variable": "m"}}, "epochs": {"samples": 12}},
+    "groups": {"split": {"groups": {"m": "value"}, "fractions": {"train": 0.5, "val": 0.5}, "part": "train"}},
+}
+
+
+@pytest.mark.says("death-appended")
+@pytest.mark.parametrize("decided", DECIDED)
+def test_the_advice_helps_where_chunks_decide_on_the_samples(good, fails, mount_at, tmp_path, decided):
+    """They are rewritten under unchanged metadata, which a refresh alone does not see."""
+    group = zarr.create_group(tmp_path / "s.zarr", zarr_format=2)
+    dims = {"_ARRAY_DIMENSIONS": ["time"]}
+    group.create_array("t", shape=(12,), chunks=(4,), dtype="f4", attributes=dims)[:] = np.arange(12)
+    m = group.create_array("m", shape=(12,), chunks=(4,), dtype="f8", fill_value=-1, attributes=dims)
+    values = np.arange(12) % 4 + 1.0
+    values[3] = np.nan if decided == "skip" else 0
+    m[:] = values
+    view = tmp_path / "mnt-train.json"
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"train": {"window": {"time": 1}, "variables": ["t"], "batch": 2} | DECIDED[decided]})
+    pid = status(directory)["pid"]
+    m[:] = values[::-1]
+    said = fails(1, "mount", tmp_path / "s.zarr", directory, "--view", view, "--replace")
+    (advised,) = re.findall("run `batchfs ([^`]*)`", said)
+    good(*advised.split(), directory)
+    good("mount", tmp_path / "s.zarr", directory, "--view", view, "--replace")
+    assert status(directory)["pid"] != pid
 
 
 @pytest.mark.says("death-appended")
@@ -316,3 +350,32 @@ def test_readers_while_daemons_die_over_a_plain_store_that_grows(mount_at, tmp_p
         reader.join()
     assert wrong == [] and len(set(seen)) > 3
     shows(directory, 48)
+
+
+MAPS = """
+import mmap, os, sys
+mapped = mmap.mmap(os.open(sys.argv[1], os.O_RDONLY), 0, prot=mmap.PROT_READ)
+first = mapped[0]
+print("mapped", flush=True)
+sys.stdin.read()
+assert all(mapped[at] >= 0 for at in range(0, len(mapped), 4096))
+"""
+
+
+@pytest.mark.says("death-open", "refresh-death")
+@pytest.mark.parametrize("refreshed", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_pages_that_nobody_touched(good, mount_at, tmp_path, mode, refreshed):
+    """Mappings of the newest state are whole after the daemon died; of older states with passthrough only."""
+    zarr.create_group(tmp_path / "s.zarr", zarr_format=2).create_array(
+        "t", shape=(8, 100_000), chunks=(4, 100_000), dtype="f8", fill_value=-1, attributes={"_ARRAY_DIMENSIONS": ["time", "x"]})[:] = 1
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"train": {"name": "train", "window": {"time": 1}, "batch": 4}}, *MODES[mode])
+    batch = directory / "views/train/epoch-0000/batch-000001.npy"
+    is_whole = not refreshed or status(directory)["passthrough"]
+    reader = subprocess.Popen([sys.executable, "-c", MAPS, batch], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert reader.stdout.readline() == b"mapped\n"
+    if refreshed:
+        good("refresh", "--force", directory)
+    kill(directory)
+    reader.communicate(timeout=120)
+    assert reader.returncode == (0 if is_whole else -signal.SIGBUS)

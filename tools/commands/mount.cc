@@ -183,8 +183,8 @@ std::optional<std::chrono::microseconds> probe_interval(const MountOptions& opti
 
 /// Why a mount is not replaced if its files would become others: its daemon continues to serve.
 const char* const kNotReplaced =
-    "the store or a view has changed since it was mounted; run `batchfs refresh` and try again, or "
-    "unmount it and mount again";
+    "the store or a view has changed since it was mounted; run `batchfs refresh --force` and try "
+    "again, or unmount it and mount again";
 
 /// The parts of a running mount, see serve().
 struct Served {
