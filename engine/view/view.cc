@@ -407,17 +407,25 @@ Json View::resolved() const {
   }
   if (spec_.normalize) {
     // With the numbers themselves: readers of this text do not have the file.
-    Json statistics = Json::object();
+    Json statistics = Json::object(), names = Json::array();
     for (const auto& [variable, normalization] : normalizations_) {
       const std::string& variable_name = variables_[variable]->name;
+      names.push_back(variable_name);
       if (spec_.normalize->needs_statistics())
         statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
     }
-    for (const std::string& channel : made_.normalized())
+    for (const std::string& channel : made_.normalized()) {
+      names.push_back(channel);
       if (spec_.normalize->needs_statistics())
         statistics[channel] = spec_.normalize->statistics.at(channel);
-    if (spec_.normalize->needs_statistics())
+    }
+    if (spec_.normalize->needs_statistics()) {
       view["normalize"]["statistics"] = std::move(statistics);
+    } else {
+      // No statistics name the normalized variables.
+      view["normalize"].erase("except");
+      view["normalize"]["variables"] = std::move(names);
+    }
   }
   // With digests: a file that changed is another view.
   if (spec_.list) view["samples"]["list"] = file_json(spec_.list->file);
