@@ -10,6 +10,7 @@
 #include "engine/array/chunk_part.h"
 #include "engine/array/past_caches.h"
 #include "engine/array/pieces.h"
+#include "engine/codec/looks_like.h"
 #include "engine/codec/sharding.h"
 #include "engine/store/object_versions.h"
 #include "engine/store/wrong_bytes.h"
@@ -323,7 +324,7 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
     if (!again.missing) return decode_from(again);
   } catch (const Error& error) {
     const EncodedChunk& last = again.missing ? encoded : again;
-    throw at_chunk(with_wrong_bytes(error, last.bytes.span()), chunk);
+    throw at_chunk(with_wrong_bytes(error, last.bytes.span(), looks_like(chain_->specs())), chunk);
   }
   throw at_chunk(ObjectVersions::vanished(chunk_name(chunk)), chunk);
 }
