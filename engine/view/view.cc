@@ -341,17 +341,17 @@ std::int64_t View::rank_batches(std::int64_t rank, std::int64_t world) const {
 
 void View::collect_coordinates() {
   for (const auto& [dim, size] : dataset_->dims()) {
+    // Samples have labels along all windows, also where no tensor has the dimension.
     const bool used =
+        window_number(window_dims_, dim) >= 0 ||
         std::any_of(variables_.begin(), variables_.end(),
                     [&, &name = dim](const Variable* v) {
                       return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
                     }) ||
-        std::any_of(tensors_.begin(), tensors_.end(),
-                    [&, &name = dim](const TensorSpec& tensor) {
-                      return !made_.empty() && std::find(tensor.dims.begin(), tensor.dims.end(),
-                                                         tensor_dim(name)) != tensor.dims.end();
-                    }) ||
-        (!made_.empty() && window_number(window_dims_, dim) >= 0);
+        std::any_of(tensors_.begin(), tensors_.end(), [&, &name = dim](const TensorSpec& tensor) {
+          return !made_.empty() && std::find(tensor.dims.begin(), tensor.dims.end(),
+                                             tensor_dim(name)) != tensor.dims.end();
+        });
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
     if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kMaxCoordinate) continue;
