@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "engine/array/chunk_part.h"
+#include "engine/array/looks_like.h"
 #include "engine/array/past_caches.h"
 #include "engine/array/pieces.h"
-#include "engine/codec/looks_like.h"
 #include "engine/codec/sharding.h"
 #include "engine/store/object_versions.h"
 #include "engine/store/wrong_bytes.h"

@@ -1,4 +1,4 @@
-#include "engine/codec/looks_like.h"
+#include "engine/array/looks_like.h"
 
 #include "engine/codec/sharding.h"
 
