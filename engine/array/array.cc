@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/array/chunk_part.h"
+#include "engine/array/looks_like.h"
 #include "engine/array/past_caches.h"
 #include "engine/array/pieces.h"
 #include "engine/codec/sharding.h"
@@ -323,7 +324,7 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
     if (!again.missing) return decode_from(again);
   } catch (const Error& error) {
     const EncodedChunk& last = again.missing ? encoded : again;
-    throw at_chunk(with_wrong_bytes(error, last.bytes.span()), chunk);
+    throw at_chunk(with_wrong_bytes(error, last.bytes.span(), looks_like(chain_->specs())), chunk);
   }
   throw at_chunk(ObjectVersions::vanished(chunk_name(chunk)), chunk);
 }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/dataset/logarithms.h"
+
 namespace batchfs {
 
 namespace {
@@ -134,6 +136,34 @@ std::int64_t time_result(const CfDecoding& cf, __int128 counts) {
   return static_cast<std::int64_t>(value);
 }
 
+/// Counts of the result's unit in a length of time, by xarray's steps: seconds first, then by
+/// thousands until the number is whole. One product with the size of the unit would round to a
+/// neighbour. Units of more than a nanosecond take the nearest count.
+template <class T>
+__int128 timedelta_counts(const CfDecoding& cf, T number) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t unit_ns = kSecond / cf.per_second;
+  std::int64_t step_ns = cf.time_step * unit_ns;
+  if (step_ns > kSecond) {
+    number *= static_cast<T>(step_ns / kSecond);
+    step_ns = kSecond;
+  }
+  for (; step_ns > 1 && std::floor(number) != number; step_ns /= 1000) number *= 1000;
+  if (!(std::fabs(static_cast<double>(number)) < 1e28))
+    throw Error(ErrorCode::not_supported, "a time is not a finite number; use --decode raw");
+  const __int128 ns = static_cast<__int128>(number) * step_ns;
+  const __int128 shifted = ns + unit_ns / 2;
+  return shifted / unit_ns - (shifted % unit_ns < 0 ? 1 : 0);
+}
+
+/// xarray computes in float64 but for float32 in units of seconds or less.
+template <class S>
+__int128 timedelta_of_number(const CfDecoding& cf, double number) {
+  const bool stays_single = std::is_same_v<S, float> && cf.time_step <= cf.per_second;
+  return stays_single ? timedelta_counts(cf, static_cast<float>(number))
+                      : timedelta_counts(cf, number);
+}
+
 template <class S>
 void run_time(const CfDecoding& cf, std::int64_t count, const std::byte* source,
               std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
@@ -153,8 +183,9 @@ void run_time(const CfDecoding& cf, std::int64_t count, const std::byte* source,
         if (static_cast<S>(mask) == stored) number = std::numeric_limits<double>::quiet_NaN();
       if (cf.has_scale) number *= cf.scale;
       if (cf.has_offset) number += cf.offset;
-      number *= static_cast<double>(cf.time_step);
-      if (!std::isnan(number)) {
+      if (cf.time == CfDecoding::Time::timedelta) {
+        if (!std::isnan(number)) value = time_result(cf, timedelta_of_number<S>(cf, number));
+      } else if (number *= static_cast<double>(cf.time_step); !std::isnan(number)) {
         if (!(std::fabs(number) < 1e30))
           throw Error(ErrorCode::not_supported, "a time is not a finite number; use --decode raw");
         value = time_result(cf, static_cast<__int128>(number));
@@ -280,12 +311,6 @@ void finish_block(std::int64_t count, const double* values, const double* subtra
   };
   if (subtract == nullptr) return loops([](double value) { return value; });
   loops([less = *subtract, by = *divide](double value) { return (value - less) / by; });
-}
-
-/// NaN stays NaN.
-void take_logarithms(double* values, std::int64_t count, double scale) {
-  for (std::int64_t i = 0; i < count; ++i)
-    values[i] = std::log1p((values[i] < 0 ? 0 : values[i]) / scale);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/circle.h"
+#include "engine/dataset/length_of_time.h"
 
 namespace batchfs {
 
@@ -20,12 +21,12 @@ bool is_of_texts(const DataType& type) {
   return type.kind == Kind::bytes || type.kind == Kind::unicode;
 }
 
-/// A number of a unit of time, "h" or "D", in others of `count` nanoseconds; nullopt for no unit.
+constexpr const char* kLengths = "write 6h, 30min or 2d";
+
+/// A number of a unit of time, "h" or "d", in others of `count` nanoseconds; nullopt for no unit.
 std::optional<LabelNumber> counts_of(LabelNumber number, std::string_view unit,
                                      std::int64_t count) {
-  DataType typed = make_type(Kind::timedelta, 8);
-  typed.unit = unit;
-  const std::optional<std::int64_t> nanoseconds = unit_nanoseconds(typed);
+  const std::optional<std::int64_t> nanoseconds = length_unit(unit);
   if (!nanoseconds) return std::nullopt;
   if (is_whole(number))
     return number * static_cast<LabelNumber>(*nanoseconds) / static_cast<LabelNumber>(count);
@@ -33,7 +34,7 @@ std::optional<LabelNumber> counts_of(LabelNumber number, std::string_view unit,
          (static_cast<double>(*nanoseconds) / static_cast<double>(count));
 }
 
-/// "6h", "30m", "1.5D": a number of a unit in nanoseconds; nullopt for anything else.
+/// "6h", "30min", "1.5d": a number of a unit in nanoseconds; nullopt for anything else.
 std::optional<LabelNumber> parse_duration(const std::string& text) {
   LabelNumber value = 0;
   const char* const end = text.data() + text.size();
@@ -153,7 +154,7 @@ IndexLookup::List IndexLookup::matching(Test&& test) const {
   return found;
 }
 
-/// A length of time, "6h" or "30m", in counts of the index.
+/// A length of time, "6h" or "30min", in counts of the index.
 std::optional<LabelNumber> IndexLookup::counted(LabelNumber number, std::string_view unit) const {
   if (values().type.kind != Kind::timedelta) return std::nullopt;
   const std::optional<std::int64_t> count = unit_nanoseconds(values().type);
@@ -170,7 +171,7 @@ LabelNumber IndexLookup::parse_number(const std::string& text) const {
       return *counts;
   if (values().type.kind == Kind::timedelta && (failed != std::errc() || rest != end))
     throw error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is no length of time; write 6h, 30m or 2D", text));
+                fmt::format("'{}' is no length of time; {}", text, kLengths));
   if (values().type.kind == Kind::boolean && (text == "true" || text == "false"))
     return text == "true" ? 1 : 0;
   if (failed != std::errc() || rest != end) {
@@ -280,9 +281,8 @@ std::int64_t IndexLookup::nearest(const std::string& text,
   if (tolerance && axis) {
     const auto duration = parse_duration(*tolerance);
     if (!duration)
-      throw error(
-          ErrorCode::invalid_argument,
-          fmt::format("the tolerance '{}' is no length of time; write 6h, 30m or 2D", *tolerance));
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("the tolerance '{}' is no length of time; {}", *tolerance, kLengths));
     most = *duration;
   } else if (tolerance) {
     most = parse_number(*tolerance);

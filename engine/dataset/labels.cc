@@ -9,6 +9,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/dataset/cf_time.h"
+#include "engine/dataset/length_of_time.h"
 
 namespace batchfs {
 
@@ -30,7 +31,11 @@ bool take_two(std::string_view& text, std::string_view separators, int low, int 
 
 std::optional<DateText> parse_date_text(const std::string& input) {
   std::string_view text(input);
-  if (!text.empty() && (text.back() == 'Z' || text.back() == 'z')) text.remove_suffix(1);
+  constexpr std::string_view kUtc = "+00:00";  // after a time of day
+  if (!text.empty() && (text.back() == 'Z' || text.back() == 'z'))
+    text.remove_suffix(1);
+  else if (text.ends_with(kUtc) && text.find(':') < text.size() - 3)
+    text.remove_suffix(kUtc.size());
   DateText result;
   if (text.size() < 4 || text.front() == '-') return std::nullopt;
   const auto [end, error] = std::from_chars(text.data(), text.data() + 4, result.date.year);
@@ -178,8 +183,14 @@ std::string label_text(const NdArray& values, std::int64_t i) {
 }
 
 std::string label_text(const Dataset::Index& index, std::int64_t i) {
-  const auto times = TimeAxis::of(index);
-  return times ? times->text(i) : label_text(index.values, i);
+  if (const auto times = TimeAxis::of(index)) return times->text(i);
+  const DataType& type = index.values.type;
+  const auto unit = type.kind == Kind::timedelta ? unit_nanoseconds(type) : std::nullopt;
+  std::int64_t length = 0;
+  if (unit && label_count(index.values, i) == INT64_MIN) return "NaT";
+  if (unit && !__builtin_mul_overflow(label_count(index.values, i), *unit, &length))
+    return length_text(length);
+  return label_text(index.values, i);
 }
 
 Json label_json(const NdArray& values, std::int64_t i) {

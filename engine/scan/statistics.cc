@@ -72,6 +72,7 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
   const std::vector<std::string> per = asked_dims(dataset, options);
   const std::string tendency = options.tendency ? *options.tendency : time_dim(dataset);
   if (!tendency.empty()) dataset.dim_size(tendency);
+  const std::optional<NormalizeSpec> rule = scanned_rule(view);
   for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
     const Variable& variable = *view.variables()[v];
     const DataType& type = variable.cf.decoded;
@@ -86,16 +87,20 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
         throw Error(ErrorCode::not_supported,
                     fmt::format("no numbers for each '{}': {}", dim, why));
     }
-    passes_.push_back(std::make_unique<VariablePass>(swept_variable(view, v, part_), kept, tendency,
-                                                     options.quantiles));
+    SweptChannel channel = swept_variable(view, v, part_);
+    if (rule) take_logarithms(*rule, rule->applies_to(variable), channel);
+    passes_.push_back(std::make_unique<VariablePass>(channel, kept, tendency, options.quantiles));
     form_.variables.push_back(passes_.back()->form());
   }
   // "normalize" has one number for all positions of a channel of variables.
   const std::vector<std::string> per_made = options.per.value_or(std::vector<std::string>{});
   for (std::uint32_t c = 0; c < view.made().size(); ++c) {
     if (view.made()[c].spec().kind->made == Made::constant) continue;
-    passes_.push_back(std::make_unique<VariablePass>(swept_made(view, c, part_), per_made, tendency,
-                                                     options.quantiles));
+    SweptChannel channel = swept_made(view, c, part_);
+    const bool is_scaled = view.made()[c].spec().kind->is_scaled;
+    if (rule) take_logarithms(*rule, rule->applies_to_made(channel.name, is_scaled), channel);
+    passes_.push_back(
+        std::make_unique<VariablePass>(channel, per_made, tendency, options.quantiles));
     form_.variables.push_back(passes_.back()->form());
   }
   for (const View::Coordinate& coordinate : view.coordinates())

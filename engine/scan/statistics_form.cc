@@ -210,7 +210,7 @@ Dims StatisticsForm::Variable::shape() const {
 
 Json StatisticsForm::json() const {
   Json list = Json::array();
-  for (const Variable& variable : variables)
+  for (const Variable& variable : variables) {
     list.push_back({{"name", variable.name},
                     {"dims", variable.dims},
                     {"distinct", variable.distinct},
@@ -218,6 +218,8 @@ Json StatisticsForm::json() const {
                     {"tendency_dim", variable.tendency_dim},
                     {"leaves", variable.leaves},
                     {"buckets", variable.buckets}});
+    if (variable.log_scale) list.back()["log1p"] = *variable.log_scale;
+  }
   return {{"variables", std::move(list)}, {"coordinates", coordinates}};
 }
 
@@ -249,6 +251,7 @@ StatisticsForm StatisticsForm::parse(const JsonRef& json) {
     variable.tendency_dim = one.at("tendency_dim").string();
     variable.leaves = one.at("leaves").integer(0, MomentsTree::kMaxLeaves);
     variable.buckets = one.at("buckets").integer(0, QuantileSketch::kMaxBuckets);
+    if (const auto log1p = one.find("log1p")) variable.log_scale = log1p->number();
     if (variable.buckets > 0 && (entries > kMaxQuantiles || shape > kMaxQuantiles))
       throw one.error("too many quantiles");
     form.variables.push_back(std::move(variable));
@@ -322,7 +325,8 @@ std::vector<VariableStatistics> StatisticsMerge::result() const {
         !trees_[v].tendencies.is_whole(has_tendencies ? variable.leaves : 0))
       throw Error(ErrorCode::corrupt, "partial sums are missing", variable.name);
     VariableStatistics result{
-        variable.name, variable.dims, variable.shape(), {}, variable.tendency_dim, {}, {}};
+        variable.name,     variable.dims, variable.shape(), {}, variable.tendency_dim, {}, {},
+        variable.log_scale};
     result.values = in_selection_order(variable, trees_[v].values.total(variable.entries()));
     if (has_tendencies)
       result.tendencies =
@@ -340,6 +344,7 @@ Json statistics_json(const std::vector<VariableStatistics>& statistics, const Js
   Json variables = Json::object();
   for (const VariableStatistics& variable : statistics) {
     Json json = Json::object();
+    if (variable.log_scale) json["log1p"] = *variable.log_scale;
     if (!variable.dims.empty()) {
       json["dims"] = variable.dims;
       Json labels = Json::object();

@@ -3,6 +3,7 @@
 // write the result without opening the store again.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@ struct VariableStatistics {
   std::string tendency_dim;               // empty: no tendencies
   std::vector<Moments> tendencies;        // C order
   std::vector<QuantileSketch> quantiles;  // C order; empty: none were requested
+  std::optional<double> log_scale;        // of log1p, if the numbers are of logarithms
 };
 
 struct StatisticsForm {
@@ -38,7 +40,8 @@ struct StatisticsForm {
     std::vector<std::vector<std::int64_t>> ranks;
     std::string tendency_dim;
     std::int64_t leaves = 0;
-    std::int64_t buckets = 0;  // of the quantiles of an entry; 0: no quantiles
+    std::int64_t buckets = 0;              // of the quantiles of an entry; 0: no quantiles
+    std::optional<double> log_scale = {};  // VariableStatistics::log_scale
 
     std::int64_t entries() const;
     Dims shape() const;

@@ -94,6 +94,7 @@ VariablePass::VariablePass(const SweptChannel& channel, const std::vector<std::s
       sweep_(channel.source, pointers(reached_), tendency_axis_),
       chunk_bytes_(channel.source->chunk_bytes()) {
   form_.name = channel.name;
+  form_.log_scale = channel.log_scale;
   if (tendency_axis_ != Sweep::kNone) {
     form_.tendency_dim = tendency;
     find_jumps(channel.selected[tendency_axis_]);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/dataset/logarithms.h"
 #include "engine/scan/operand_reads.h"
 #include "engine/view/made/combination.h"
 
@@ -39,6 +40,31 @@ class ArraySource final : public SweepSource {
  private:
   const Variable& variable_;
   std::shared_ptr<const Converter> converter_;
+};
+
+class LogarithmSource final : public SweepSource {
+ public:
+  LogarithmSource(std::shared_ptr<const SweepSource> values, double scale)
+      : values_(std::move(values)), scale_(scale) {}
+
+  const std::string& name() const override { return values_->name(); }
+  Dims chunk_shape() const override { return values_->chunk_shape(); }
+  std::uint64_t chunk_bytes() const override { return values_->chunk_bytes(); }
+  std::uint64_t chunk_elements() const override { return values_->chunk_elements(); }
+  void read(Engine& engine, const Box& box, std::shared_ptr<Buffer> values,
+            Done done) const override {
+    values_->read(engine, box, values,
+                  [values, count = box.elements(), scale = scale_,
+                   done = std::move(done)](std::exception_ptr error) {
+                    if (!error)
+                      take_logarithms(reinterpret_cast<double*>(values->data()), count, scale);
+                    done(std::move(error));
+                  });
+  }
+
+ private:
+  const std::shared_ptr<const SweepSource> values_;
+  const double scale_;
 };
 
 CfDecoding as_is() {
@@ -278,6 +304,11 @@ class CombinedSource final : public SweepSource {
 };
 
 }  // namespace
+
+std::shared_ptr<const SweepSource> logarithms_of(std::shared_ptr<const SweepSource> values,
+                                                 double scale) {
+  return std::make_shared<const LogarithmSource>(std::move(values), scale);
+}
 
 std::shared_ptr<const SweepSource> array_source(const Variable& variable) {
   return std::make_shared<const ArraySource>(variable);

@@ -1,11 +1,25 @@
 #include "engine/scan/swept_channel.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/scan/operand_reads.h"
+#include "engine/view/normalize_rule.h"
 #include "engine/view/samples/reached.h"
 
 namespace batchfs {
+
+std::optional<NormalizeSpec> scanned_rule(const View& view) {
+  const Json document = view.resolved();
+  const auto normalize = JsonRef(document, "").find("normalize");
+  return normalize ? std::optional(parse_normalize_rule(*normalize)) : std::nullopt;
+}
+
+void take_logarithms(const NormalizeSpec& rule, bool applies, SweptChannel& channel) {
+  if (!applies || !rule.log_scale) return;
+  channel.log_scale = rule.log_scale;
+  channel.source = logarithms_of(std::move(channel.source), *rule.log_scale);
+}
 
 SweptChannel swept_variable(const View& view, std::uint32_t number, const PartMask& part) {
   const Variable& variable = *view.variables()[number];

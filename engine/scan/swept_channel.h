@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/scan/sweep_source.h"
+#include "engine/view/normalize.h"
 #include "engine/view/split/part_mask.h"
 #include "engine/view/view.h"
 
@@ -20,7 +22,16 @@ struct SweptChannel {
   /// Per dimension the view's selection, which may have gaps, and the part of it that samples
   /// reach.
   std::vector<Positions> selected, reached;
+  /// The scale of the logarithms that `source` has in place of the values: take_logarithms().
+  std::optional<double> log_scale = {};
 };
+
+/// "normalize" of the view without its numbers; nullopt: it has none. Precondition: the view is
+/// parsed as decoded.
+std::optional<NormalizeSpec> scanned_rule(const View& view);
+
+/// With "log1p" for the channel, its values become their logarithms.
+void take_logarithms(const NormalizeSpec& rule, bool applies, SweptChannel& channel);
 
 /// By its number in View::variables(). The view and the part outlive it.
 SweptChannel swept_variable(const View& view, std::uint32_t number, const PartMask& part);

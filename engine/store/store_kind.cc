@@ -42,6 +42,10 @@ constexpr std::pair<std::string_view, StoreKind> kEndings[] = {
 /// The name of the kind, and how to get at its values.
 std::pair<std::string_view, std::string_view> words(StoreKind kind) {
   constexpr std::string_view kConvert = "open it with xarray and write a Zarr copy with to_zarr()";
+  constexpr std::string_view kReference =
+      "open it through references, which kerchunk or VirtualiZarr makes of it, or write a Zarr "
+      "copy "
+      "with xarray's to_zarr()";
   switch (kind) {
     case StoreKind::icechunk:
       return {"an Icechunk repository without a branch main, or from before Icechunk 0.1.3",
@@ -55,9 +59,9 @@ std::pair<std::string_view, std::string_view> words(StoreKind kind) {
     case StoreKind::zarr_v1:
       return {"a store of Zarr format 1", "write it again as format 2 or 3"};
     case StoreKind::hdf5:
-      return {"a NetCDF-4 or HDF5 file", kConvert};
+      return {"a NetCDF-4 or HDF5 file", kReference};
     case StoreKind::netcdf3:
-      return {"a NetCDF file", kConvert};
+      return {"a NetCDF file", kReference};
     case StoreKind::grib:
       return {"a GRIB file",
               "open it with xarray's engine \"cfgrib\" and write a Zarr copy with to_zarr()"};

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "engine/base/strings.h"
-#include "engine/store/decompression.h"
 
 namespace batchfs {
 
@@ -22,7 +21,7 @@ bool is_markup(std::string_view head) {
 
 }  // namespace
 
-std::string describe_wrong_bytes(std::span<const std::byte> head) {
+std::string describe_wrong_bytes(std::span<const std::byte> head, FileCompression expected) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()),
                               std::min(head.size(), kHead));
   if (text.starts_with(std::string_view("PK\3\4", 4)))
@@ -30,7 +29,9 @@ std::string describe_wrong_bytes(std::span<const std::byte> head) {
   if (is_markup(text))
     return "it is a web page or an XML document: open the address in a browser to see what the "
            "server says";
-  switch (compression_of(head)) {
+  const FileCompression compression = compression_of(head);
+  if (compression == expected) return {};
+  switch (compression) {
     case FileCompression::gzip:
       return "it is gzip data: the server compresses what it sends, or the object was compressed "
              "after it was written; have it sent as it was written";
@@ -43,8 +44,9 @@ std::string describe_wrong_bytes(std::span<const std::byte> head) {
   return {};
 }
 
-Error with_wrong_bytes(const Error& error, std::span<const std::byte> bytes) {
-  const std::string what = describe_wrong_bytes(bytes);
+Error with_wrong_bytes(const Error& error, std::span<const std::byte> bytes,
+                       FileCompression expected) {
+  const std::string what = describe_wrong_bytes(bytes, expected);
   return what.empty() ? error : Error(error.code(), error.why() + "; " + what, error.where());
 }
 

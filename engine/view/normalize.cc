@@ -9,6 +9,7 @@
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/normalize_rule.h"
 
 namespace batchfs {
 
@@ -55,6 +56,7 @@ class Lookup {
     }
     entry_ = &*it;
     if (!entry_->is_object()) throw fail(fmt::format("those of '{}' are no object", variable.name));
+    check_logarithms();
     find_axes();
   }
 
@@ -78,7 +80,7 @@ class Lookup {
     const std::string last = dot == std::string::npos ? key : key.substr(dot + 1);
     if (of == nullptr || !of->contains(last))
       throw fail(fmt::format("'{}' has no \"{}\"{}", variable_.name, key,
-                             spec_.method == NormalizeSpec::Method::robust && !spec_.log_scale
+                             spec_.method == NormalizeSpec::Method::robust
                                  ? "; batchfs statistics --quantiles computes it"
                                  : ""));
     std::vector<double> result(static_cast<std::size_t>(entries_),
@@ -110,6 +112,25 @@ class Lookup {
     std::vector<std::int64_t> positions;
     const Positions* used;
   };
+
+  /// Numbers that `batchfs statistics` wrote have a count, and name the scale of logarithms.
+  void check_logarithms() const {
+    const auto log1p = entry_->find("log1p");
+    const bool is_of_logarithms = log1p != entry_->end();
+    const bool is_same = is_of_logarithms && spec_.log_scale && log1p->is_number() &&
+                         log1p->get<double>() == *spec_.log_scale;
+    const bool is_unknown = !is_of_logarithms && !entry_->contains("count");
+    if (is_same || is_unknown || (!is_of_logarithms && !spec_.log_scale)) return;
+    const std::string found = is_of_logarithms ? "log1p with the scale " + json_text(*log1p, -1)
+                                               : std::string("the values themselves");
+    const std::string wanted = spec_.log_scale
+                                   ? "log1p with the scale " + json_text(*spec_.log_scale, -1)
+                                   : std::string("the values themselves");
+    throw fail(
+        fmt::format("those of '{}' are of {}, and the view normalizes {}; compute them "
+                    "again with batchfs statistics of this view",
+                    variable_.name, found, wanted));
+  }
 
   void find_axes() {
     const auto dims = entry_->find("dims");
@@ -293,8 +314,7 @@ MethodKeys keys_of(const NormalizeSpec& spec) {
 
 }  // namespace
 
-NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file,
-                              const std::string& mixed) {
+NormalizeSpec parse_normalize_rule(const JsonRef& json) {
   json.allow_only({"method", "statistics", "variables", "except", "scale", "then", "by"});
   NormalizeSpec spec;
   parse_methods(json, spec);
@@ -302,6 +322,12 @@ NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file,
   if (variables && except) throw except->error("give either \"variables\" or \"except\"");
   if (variables) spec.variables = variables->strings();
   if (except) spec.except = except->strings();
+  return spec;
+}
+
+NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file,
+                              const std::string& mixed) {
+  NormalizeSpec spec = parse_normalize_rule(json);
   if (spec.method == Method::none) return spec;
   const JsonRef statistics = json.at("statistics");
   if (statistics.is_string()) {

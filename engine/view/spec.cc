@@ -41,6 +41,16 @@ std::string choice(const JsonRef& json, std::initializer_list<std::string_view> 
                   advice.empty() ? did_you_mean(text, names) : fmt::format(": {}", advice)));
 }
 
+/// The choice that a text means: itself, that of the hint for it, else `usual`.
+std::string meant(const std::string& text, std::initializer_list<std::string_view> choices,
+                  std::span<const KeyHint> hints, std::string_view usual) {
+  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return text;
+  const std::string_view advice = advice_for(text, hints);  // write "global"
+  const std::size_t quote = advice.find('"');
+  if (quote == std::string_view::npos) return std::string(usual);
+  return std::string(advice.substr(quote + 1, advice.find('"', quote + 1) - quote - 1));
+}
+
 /// A number of positions, or a duration for later.
 void parse_length(const JsonRef& json, std::int64_t& positions, std::optional<Duration>& duration,
                   std::string& path) {
@@ -323,8 +333,9 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (const auto order = of_part("order")) {
       if (order->is_string())
-        throw order->error(
-            fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
+        throw order->error(fmt::format(
+            "expected an object; write {{\"shuffle\": \"{}\"}}",
+            meant(order->string(), {"none", "global", "block"}, view_hints::kShuffles, "global")));
       allow_only(*order, {"shuffle", "seed", "buffer", "lanes", "span", "home", "by"},
                  view_hints::kOrder);
       if (const auto shuffle = order->find("shuffle")) {
@@ -354,8 +365,9 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
           parse_normalize(*normalize, options.read_file, options.mixed ? options.mixed->name : "");
     if (const auto missing = of_part("missing"); missing && !options.as_decoded) {
       if (missing->is_string())
-        throw missing->error(
-            fmt::format("expected an object; write {{\"nan\": {}}}", missing->value().dump()));
+        throw missing->error(fmt::format("expected an object; write {{\"nan\": \"{}\"}}",
+                                         meant(missing->string(), {"keep", "fill", "skip"},
+                                               view_hints::kMissingValues, "fill")));
       allow_only(*missing, {"nan", "value", "at_most", "variables"}, view_hints::kMissing);
       if (const auto nan = missing->find("nan")) {
         const std::string value =

@@ -379,7 +379,10 @@ std::vector<std::string> labels_along(const TensorSource& tensor, const std::str
   std::vector<std::string> labels;
   for (std::int64_t i = 0; i < count; ++i) {
     if (index != nullptr) {
-      labels.push_back(label_text(dataset.index(dim), selected[i]));
+      // Lengths of time by their counts: names of channels stay the same.
+      const Dataset::Index& all = dataset.index(dim);
+      labels.push_back(all.values.type.kind == Kind::timedelta ? label_text(all.values, selected[i])
+                                                               : label_text(all, selected[i]));
     } else if (durations != nullptr) {
       const std::int64_t size = sizes[static_cast<std::size_t>(window)] * scale;
       labels.push_back(duration_text(durations->durations[static_cast<std::size_t>(i / size)]));

@@ -341,17 +341,17 @@ std::int64_t View::rank_batches(std::int64_t rank, std::int64_t world) const {
 
 void View::collect_coordinates() {
   for (const auto& [dim, size] : dataset_->dims()) {
+    // Samples have labels along all windows, also where no tensor has the dimension.
     const bool used =
+        window_number(window_dims_, dim) >= 0 ||
         std::any_of(variables_.begin(), variables_.end(),
                     [&, &name = dim](const Variable* v) {
                       return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
                     }) ||
-        std::any_of(tensors_.begin(), tensors_.end(),
-                    [&, &name = dim](const TensorSpec& tensor) {
-                      return !made_.empty() && std::find(tensor.dims.begin(), tensor.dims.end(),
-                                                         tensor_dim(name)) != tensor.dims.end();
-                    }) ||
-        (!made_.empty() && window_number(window_dims_, dim) >= 0);
+        std::any_of(tensors_.begin(), tensors_.end(), [&, &name = dim](const TensorSpec& tensor) {
+          return !made_.empty() && std::find(tensor.dims.begin(), tensor.dims.end(),
+                                             tensor_dim(name)) != tensor.dims.end();
+        });
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
     if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kMaxCoordinate) continue;
@@ -407,17 +407,25 @@ Json View::resolved() const {
   }
   if (spec_.normalize) {
     // With the numbers themselves: readers of this text do not have the file.
-    Json statistics = Json::object();
+    Json statistics = Json::object(), names = Json::array();
     for (const auto& [variable, normalization] : normalizations_) {
       const std::string& variable_name = variables_[variable]->name;
+      names.push_back(variable_name);
       if (spec_.normalize->needs_statistics())
         statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
     }
-    for (const std::string& channel : made_.normalized())
+    for (const std::string& channel : made_.normalized()) {
+      names.push_back(channel);
       if (spec_.normalize->needs_statistics())
         statistics[channel] = spec_.normalize->statistics.at(channel);
-    if (spec_.normalize->needs_statistics())
+    }
+    if (spec_.normalize->needs_statistics()) {
       view["normalize"]["statistics"] = std::move(statistics);
+    } else {
+      // No statistics name the normalized variables.
+      view["normalize"].erase("except");
+      view["normalize"]["variables"] = std::move(names);
+    }
   }
   // With digests: a file that changed is another view.
   if (spec_.list) view["samples"]["list"] = file_json(spec_.list->file);

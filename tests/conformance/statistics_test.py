@@ -264,3 +264,69 @@ def test_robust_reads_the_quantiles(batchfs, store, tmp_path):
     (tmp_path / "s.json").write_text(json.dumps(statistics(batchfs, tmp_path, path, view)))
     (tmp_path / "view.json").write_text(json.dumps(view))
     assert "batchfs statistics --quantiles computes it" in batchfs.refusal("plan", path, "--view", tmp_path / "view.json")
+
+
+def log_view(path, method="zscore", **normalize):
+    return {"window": {"time": 1}, "variables": ["q", "msl", "count"], "batch": T,
+            "normalize": {"method": "log1p", "scale": 0.001, "then": method, "statistics": "stats.json"} | normalize}
+
+
+@pytest.mark.parametrize("method", ["zscore", "minmax", "robust"])
+def test_statistics_of_logarithms(batchfs, store, tmp_path, method):
+    path, ds = store
+    view = log_view(path, method, variables=["q", "count"])
+    found = statistics(batchfs, tmp_path, path, view, "--quantiles")["variables"]
+    logs = {name: np.log1p(np.maximum(ds[name].values.astype("f8"), 0) / 0.001) for name in ("q", "count")}
+    check(found["q"], logs["q"], (0, 2, 3))
+    check(found["count"], logs["count"], (0, 1))
+    check(found["q"]["tendency"], np.diff(logs["q"], axis=0), (0, 2, 3))
+    check(found["msl"], ds.msl.values, (0, 1, 2))  # not normalized: its values
+    assert found["q"]["log1p"] == found["count"]["log1p"] == 0.001 and "log1p" not in found["msl"]
+    np.testing.assert_allclose(found["q"]["median"], np.nanmedian(logs["q"], (0, 2, 3)), rtol=1e-12)
+    (tmp_path / "stats.json").write_text(json.dumps({"variables": found}))
+    batch = batchfs.npy("batch", path, "--view", tmp_path / "view.json", "--tensor", "q")[:, 0].astype("f8")
+    got = {"zscore": (np.nanmean, np.nanstd), "minmax": (np.nanmin, np.nanmax),
+           "robust": (np.nanmedian, lambda x, axes: np.subtract(*np.nanpercentile(x, [75, 25], axes)))}[method]
+    for function, wanted in zip(got, {"robust": (0, 1), "zscore": (0, 1), "minmax": (0, 1)}[method], strict=True):
+        np.testing.assert_allclose(function(batch, (0, 2, 3)), wanted, atol=1e-4)
+
+
+def test_statistics_of_logarithms_of_made_channels_and_tasks(batchfs, store, tmp_path):
+    path, ds = store
+    view = {"window": {"time": 1}, "batch": T, "normalize": {"method": "log1p", "scale": 2.5, "then": "zscore", "statistics": "s.json"},
+            "tensors": {"x": {"variables": ["msl", {"make": "difference", "of": ["msl", "mask"]}], "stack": "c"}}}
+    found = statistics(batchfs, tmp_path, path, view)["variables"]
+    name = next(name for name in found if name not in ("msl", "mask"))
+    logs = np.log1p(np.maximum(ds.msl.values - ds["mask"].values.astype("f8"), 0) / 2.5)
+    check(found[name], logs, (0, 1, 2))
+    assert found[name]["log1p"] == 2.5
+    for task in range(3):
+        batchfs.bytes("statistics", path, "--view", tmp_path / "view.json", "--task", task, "--tasks", 3, "--out", tmp_path / "parts")
+    assert json.loads(batchfs.bytes("statistics", "--merge", tmp_path / "parts", "--json"))["variables"] == found
+    table = batchfs.bytes("statistics", path, "--view", tmp_path / "view.json").decode()
+    assert "msl, log1p, scale 2.5" in table
+
+
+def test_statistics_of_other_values_are_refused(batchfs, store, tmp_path):
+    path, _ = store
+    raw = {"window": {"time": 1}, "variables": ["q"], "normalize": {"method": "zscore", "statistics": "stats.json"}}
+    log = raw | {"normalize": raw["normalize"] | {"method": "log1p", "scale": 0.5, "then": "zscore"}}
+    other = log | {"normalize": log["normalize"] | {"scale": 0.25}}
+    texts = {"raw": "the values themselves", "log": "log1p with the scale 0.5", "other": "log1p with the scale 0.25"}
+    views = {"raw": raw, "log": log, "other": other}
+    file = tmp_path / "view.json"
+    for made, view in views.items():
+        file.write_text(json.dumps(view))
+        batchfs.bytes("statistics", path, "--view", file, "-o", tmp_path / "stats.json")
+        for used, reader in views.items():
+            file.write_text(json.dumps(reader))
+            if used == made:
+                batchfs.bytes("plan", path, "--view", file)
+                continue
+            refused = batchfs.refusal("plan", path, "--view", file)
+            assert f"those of 'q' are of {texts[made]}, and the view normalizes {texts[used]}" in refused
+            assert "compute them again with batchfs statistics" in refused
+    # Numbers that a person wrote are taken as those of what the view normalizes.
+    log["normalize"]["statistics"] = {"q": {"mean": 1, "std": 2}}
+    file.write_text(json.dumps(log))
+    batchfs.bytes("plan", path, "--view", file)

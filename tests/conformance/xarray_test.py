@@ -330,7 +330,7 @@ def test_lengths_of_time(batchfs, tmp_path, unit, text, how):
     opened = xr.open_zarr(tmp_path / "s.zarr")
     assert opened.step.dtype.kind == "m"
     same(batchfs, tmp_path / "s.zarr", "v", opened.v.sel(step=how).values, "--select", f"step={text}")
-    assert "write 6h, 30m or 2D" in batchfs.refusal("cat", tmp_path / "s.zarr", "v", "--select", "step=six")
+    assert "write 6h, 30min or 2d" in batchfs.refusal("cat", tmp_path / "s.zarr", "v", "--select", "step=six")
     assert "no '7h' in 'step'" in batchfs.refusal("cat", tmp_path / "s.zarr", "v", "--select", "step=7h")
 
 

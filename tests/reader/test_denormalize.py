@@ -137,3 +137,26 @@ def test_statistics_along_times_that_are_looked_up(tmp_path):
             batch["x"].denormalize()
     finally:
         server.stop()
+
+
+LOGS = {"method": "log1p", "scale": 0.1}
+
+
+@pytest.mark.parametrize("rule", [{"variables": ["q"]}, {"except": ["t", "o"]}])
+@pytest.mark.parametrize("then", [{}, {"then": "zscore", "statistics": {"q": ONE}}])
+def test_logarithms_of_another_variable(tmp_path, rule, then):
+    """Only tensors with logarithms cannot be denormalized."""
+    rng = np.random.default_rng(4)
+    xr.Dataset({name: (("time", "x"), rng.uniform(1, 2, (6, 3)).astype("f4")) for name in ("t", "q", "o")} |
+               {"whole": (("time", "x"), rng.integers(0, 9, (6, 3)))},
+               {"time": np.arange(6)}).to_zarr(tmp_path / "s.zarr", zarr_format=2)
+    view = {"window": {"time": 1}, "normalize": LOGS | rule | then,
+            "tensors": {"plain": {"variables": ["t", "o"], "stack": "c"}, "whole": {"variables": ["whole"]},
+                        "logs": {"variables": ["q"]}, "both": {"variables": ["t", "q"], "stack": "c"}}}
+    with batchfs.open(tmp_path / "s.zarr", view) as dataset:
+        batch = dataset[0]
+        for name in ("plain", "whole"):
+            np.testing.assert_array_equal(batch[name].denormalize(), batch[name].numpy())
+        for name in ("logs", "both"):
+            with pytest.raises(batchfs.NotSupported, match="log1p"):
+                batch[name].denormalize()

@@ -86,7 +86,9 @@ std::string table_text(const std::vector<VariableStatistics>& statistics, const 
       const auto text = [](bool known, double value) {
         return known ? number_text(value) : std::string("-");
       };
-      table.add({printable(variable.name),
+      table.add({printable(variable.name) +
+                     (variable.log_scale ? fmt::format(", log1p, scale {:g}", *variable.log_scale)
+                                         : std::string()),
                  printable(entry_text(variable, coordinates, static_cast<std::int64_t>(i))),
                  format_count(static_cast<std::uint64_t>(m.count)),
                  format_count(static_cast<std::uint64_t>(m.nan)), text(any, m.mean),
@@ -251,8 +253,8 @@ CommandAction setup_statistics(CLI::App& app) {
   add_other_stores(app, options->store);
   app.add_option(
          "--view", options->view,
-         "the view file; - is standard input; only its selection, variables and samples are "
-         "used")
+         "the view file; - is standard input; only its selection, variables, samples and log1p "
+         "of \"normalize\" are used")
       ->required()
       ->type_name("FILE");
   add_part_option(app, options->part);

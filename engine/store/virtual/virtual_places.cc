@@ -92,7 +92,10 @@ VirtualPlaces::VirtualPlaces(std::shared_ptr<Store> own, const VirtualOptions& o
     : manner_(std::move(manner)), open_(std::move(open)), checks_(options.checks) {
   for (const std::string& text : options.places) {
     const std::size_t equals = text.find('=');
-    const std::string prefix = normal_url(with_slash(text.substr(0, equals)), true);
+    const std::string named = with_slash(text.substr(0, equals));
+    const bool is_path = named.starts_with('/');
+    const std::string prefix =
+        is_path ? normal_url(std::string(kFile) + named, false) : normal_url(named, true);
     check_prefix(prefix);
     const std::string url = equals == std::string::npos ? prefix : text.substr(equals + 1);
     if (url.empty())

@@ -12,6 +12,7 @@
 
 #include "engine/dataset/circle.h"
 #include "engine/dataset/labels.h"
+#include "engine/dataset/length_of_time.h"
 #include "engine/view/samples/duration.h"
 
 namespace batchfs {
@@ -173,8 +174,10 @@ std::int64_t LabelPositions::find(std::string_view text, std::string& why) const
       if (index.times.labels.empty()) return one({-1, false});
       const auto [found, distance] = index.times.nearest(date->first);
       if (index.time_tolerance && distance > *index.time_tolerance)
-        return none(fmt::format("has no label of '{}' near enough: the nearest is {} s away", dim_,
-                                static_cast<double>(distance) / 1e9));
+        return none(fmt::format(
+            "has no label of '{}' near enough: the nearest is {} away", dim_,
+            length_text(static_cast<std::int64_t>(
+                std::min<std::remove_cvref_t<decltype(distance)>>(distance, INT64_MAX)))));
       return found;
     }
     case Index::Kind::number: {

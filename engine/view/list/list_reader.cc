@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/counted.h"
+#include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/label_number.h"
 #include "engine/view/list/csv_reader.h"
@@ -115,7 +116,12 @@ std::size_t column_of(const CsvReader& csv, const std::vector<std::string>& head
   const auto it = std::find(header.begin(), header.end(), name);
   if (it == header.end())
     throw csv.error(
-        fmt::format("{}: there is no column '{}'{}", key, name, nearest_or_all(name, header)));
+        fmt::format("{}: there is no column '{}'{}", key, name,
+                    header.size() == 1 && header[0].find_first_of(";\t") != std::string::npos
+                        ? fmt::format("; the columns of '{}' are not separated by ',': write the "
+                                      "file with commas",
+                                      printable(header[0]))
+                        : nearest_or_all(name, header)));
   if (std::find(it + 1, header.end(), name) != header.end())
     throw csv.error(fmt::format("{}: there are two columns '{}'", key, name));
   return static_cast<std::size_t>(it - header.begin());

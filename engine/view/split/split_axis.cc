@@ -205,7 +205,11 @@ SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& grou
       const auto* value = reinterpret_cast<const char*>(index.values.data.data()) +
                           static_cast<std::size_t>(selected[p]) * itemsize;
       const auto [found, is_new] = texts.try_emplace(std::string(value, itemsize));
-      if (is_new) found->second = label_text(index, selected[p]);
+      // Lengths of time by their counts, which decide on the part.
+      if (is_new)
+        found->second = index.values.type.kind == Kind::timedelta
+                            ? label_text(index.values, selected[p])
+                            : label_text(index, selected[p]);
       classes.add(p, found->second, [&] { return found->second; });
     }
   }

@@ -97,13 +97,14 @@ class Dataset:
         for _ in range(_RETRIES):
             try:
                 return call(reader)
-            except Error as error:
+            except Error:
                 if self._server is None or reader.mode != "none" or reader.is_outdated:
                     raise
                 started = self._server.ensure()
                 # A forked child's server may have ended with its parent.
                 if started and os.getpid() == self._process:
-                    warnings.warn(f"the server of {shown_store(self._server.store)} ended and was started again: {error}",
+                    warnings.warn(f"the server of {shown_store(self._server.store)} ended and was started again; the "
+                                  "read that failed is repeated, and nothing is to be done",
                                   RuntimeWarning, stacklevel=4)
         return call(reader)
 

@@ -35,11 +35,13 @@ def scale_of(labels: Labels, tensor: str) -> Scale | None:
         return None
     if not all(isinstance(variable, dict) for variable in entry.get("variables", [None])):
         raise NotSupported("the batchfs process is of a version that does not say what a tensor is made of")
+    names = [variable["name"] for variable in entry["variables"]]
+    # Without statistics, all normalized variables are listed.
+    statistics = normalize.get("statistics", dict.fromkeys(normalize.get("variables", names)))
+    if not any(name in statistics for name in names):
+        return None
     if normalize["method"] == "log1p":
         raise NotSupported("log1p cuts off what is below 0: it cannot be undone here")
-    statistics = normalize["statistics"]
-    if not any(variable["name"] in statistics for variable in entry["variables"]):
-        return None
     first, low, second = _KEYS[normalize["method"]]
     if normalize.get("by") == "tendency":
         statistics = {name: {**numbers, "std": numbers["tendency"]["std"]} for name, numbers in statistics.items()}

@@ -9,7 +9,7 @@ namespace statistics_form_test {
 
 /// One variable of two levels, selected as 500, 850, 500; two leaves.
 StatisticsForm form() {
-  return {{{"t", {"level"}, {2}, {{0, 1, 0}}, "time", 2}},
+  return {{{"t", {"level"}, {2}, {{0, 1, 0}}, "time", 2, 0, 0.001}},
           {{"level", Json::array({500, 850, 500})}}};
 }
 
@@ -43,6 +43,7 @@ TEST(StatisticsForm, TheResultFollowsTheSelection) {
   EXPECT_EQ(found[0].values[2].count, 4);
   const Json json = statistics_json(found, form().coordinates);
   EXPECT_EQ(json["t"]["coordinates"]["level"], Json::array({500, 850, 500}));
+  EXPECT_EQ(json["t"]["log1p"], 0.001);
   EXPECT_EQ(json["t"]["mean"], Json::array({2.5, nullptr, 2.5}));
   EXPECT_EQ(json["t"]["tendency"]["count"], Json::array({4, 0, 4}));
 }

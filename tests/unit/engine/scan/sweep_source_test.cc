@@ -1,5 +1,6 @@
 #include "engine/scan/sweep_source.h"
 
+#include <cmath>
 #include <future>
 
 #include <gmock/gmock.h>
@@ -47,6 +48,16 @@ TEST_F(Sources, OfAChannelOfVariablesAreCombined) {
   EXPECT_EQ(sum->name(), "sum");
   EXPECT_EQ(sum->chunk_shape(), (Dims{3, 5}));
   EXPECT_THAT(read(*sum, box), ElementsAre(33, 36, 39, 3003, 3006, 3009));
+}
+
+TEST_F(Sources, OfLogarithmsAreThoseOfTheirValues) {
+  const auto source = logarithms_of(array_source(data.dataset->variable("v")), 2);
+  EXPECT_EQ(source->chunk_shape(), (Dims{3, 5}));
+  EXPECT_THAT(read(*source, box),
+              ElementsAre(std::log1p(11 / 2.), std::log1p(12 / 2.), std::log1p(13 / 2.),
+                          std::log1p(1001 / 2.), std::log1p(1002 / 2.), std::log1p(1003 / 2.)));
+  data.store->failing = 0;
+  EXPECT_THROW(read(*source, box), Error);
 }
 
 TEST_F(Sources, ThatFailSaySo) {

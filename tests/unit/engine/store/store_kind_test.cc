@@ -64,10 +64,8 @@ TEST(StoreKindTest, TheRefusalSaysWhatToDo) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::not_supported);
     EXPECT_EQ(error.where(), path);
-    EXPECT_THAT(
-        error.why(),
-        testing::StartsWith(
-            "this is a NetCDF-4 or HDF5 file, which batchfs does not read; open it with xarray"));
+    EXPECT_THAT(error.why(), testing::StartsWith("this is a NetCDF-4 or HDF5 file, which batchfs "
+                                                 "does not read; open it through references"));
   }
   std::ofstream(path) << "text";
   refuse_other_file(path);

@@ -23,6 +23,13 @@ TEST(WrongBytes, AreNamedByTheirFirstBytes) {
     EXPECT_EQ(described(other), "") << other;
 }
 
+TEST(WrongBytes, ACompressionOfTheObjectsOwnIsNoFault) {
+  const std::string_view text = "\x28\xb5\x2f\xfd more";
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  EXPECT_EQ(describe_wrong_bytes(bytes, FileCompression::zstd), "");
+  EXPECT_THAT(describe_wrong_bytes(bytes, FileCompression::gzip), HasSubstr("zstd"));
+}
+
 TEST(WrongBytes, AnErrorSaysWhatCame) {
   const Error error(ErrorCode::corrupt, "not valid JSON", "zarr.json");
   const std::string_view page = "<html>", document = "{}";
