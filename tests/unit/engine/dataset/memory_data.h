@@ -17,7 +17,8 @@ namespace batchfs {
 class MemoryObjects : public Store {
  public:
   std::string url() const override { return "memory"; }
-  bool is_local() const override { return true; }
+  bool local = true;
+  bool is_local() const override { return local; }
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     const auto it = objects.find(key);
     if (it == objects.end()) return std::nullopt;
