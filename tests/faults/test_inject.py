@@ -34,7 +34,7 @@ def test_a_failing_call_ends_in_success_or_one_line(only, kinds, points):
 @pytest.mark.parametrize("only", ["cat", "http"])
 def test_libcrypto_without_memory(only):
     """libcrypto continues after an initialization that failed, and crashes."""
-    run(only, 150, "malloc", "--caller", "libcrypto")
+    run(only, 60, "malloc", "--caller", "libcrypto")
 
 
 @pytest.mark.not_sanitized("they bring an allocator of their own")

@@ -9,7 +9,7 @@ import pytest
 import zarr
 from watching import status
 
-CASES = int(os.environ.get("BATCHFS_PLAN_CASES", "25"))  # for each kind of order; 67 take some minutes
+CASES = int(os.environ.get("BATCHFS_PLAN_CASES", "17"))  # for each kind of order; 67 take some minutes
 FIRST_SEED = int(os.environ.get("BATCHFS_PLAN_SEED", "0"))
 MB = 1 << 20
 NEAR = 1.1  # figures are right within 10 %
