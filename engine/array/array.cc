@@ -26,6 +26,18 @@ void raise(std::atomic<std::uint64_t>& largest, std::uint64_t value) {
   }
 }
 
+/// Values that were delivered show that the array existed: a removal after them must be noticed.
+FetchDone once_known(const ChunkLocator& locator, FetchDone done) {
+  ArrayPresence& presence = locator.presence();
+  return
+      [&presence, done = std::move(done)](std::variant<EncodedChunk, std::exception_ptr> outcome) {
+        if (presence.is_known()) return done(std::move(outcome));
+        auto kept =
+            std::make_shared<std::variant<EncodedChunk, std::exception_ptr>>(std::move(outcome));
+        presence.when_known([done, kept] { done(std::move(*kept)); });
+      };
+}
+
 }  // namespace
 
 Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata)
@@ -133,8 +145,8 @@ std::int64_t Array::object_number(std::int64_t chunk) const {
 }
 
 void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
-  const FetchDone done =
-      or_past_caches({*store_, *locator_, *chain_}, chunk, naming(chunk, std::move(unnamed)));
+  const FetchDone done = or_past_caches({*store_, *locator_, *chain_}, chunk,
+                                        naming(chunk, once_known(*locator_, std::move(unnamed))));
   auto give = [this, done](const std::string& key, ReadOutcome outcome, std::uint64_t offset,
                            std::optional<std::uint64_t> exact) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
@@ -209,8 +221,8 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
 void Array::fetch_pieces(const Dims& chunk, const Box& part,
                          std::shared_ptr<const EncodedChunk> have, FetchDone unnamed) const {
   const ElementRun run = run_of(grid_.chunk_shape(), part);
-  const FetchDone done =
-      or_past_caches({*store_, *locator_, *chain_}, chunk, naming(chunk, std::move(unnamed)));
+  const FetchDone done = or_past_caches({*store_, *locator_, *chain_}, chunk,
+                                        naming(chunk, once_known(*locator_, std::move(unnamed))));
   locator_->locate(chunk, [this, chunk, have, done, run](ChunkLocator::Outcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     auto& [place, object_missing] = std::get<ChunkLocator::Location>(outcome);

@@ -1,5 +1,6 @@
 #include "engine/array/array_presence.h"
 
+#include <atomic>
 #include <future>
 #include <mutex>
 #include <utility>
@@ -42,8 +43,10 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
   const std::string own;
   const bool is_local, is_needed;
 
-  std::mutex mutex;      // guards the fields below; never held while calling out
-  std::string document;  // that is looked for; empty: not known yet
+  std::mutex mutex;                   // guards the fields below; never held while calling out
+  std::string document;               // that is looked for; empty: not known yet
+  std::atomic<bool> is_known{false};  // written under the mutex
+  std::vector<std::function<void()>> until_known;
   bool asking = false;
   std::vector<Done> waiting;  // for the next answer
   std::string version;        // that the store reports of the document; empty: not known
@@ -113,6 +116,7 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
     store.read_version_async(own, kDocument, {}, [self = shared_from_this()](auto outcome) {
       const auto* read = std::get_if<Store::VersionedRead>(&outcome);
       bool more = false;
+      std::vector<std::function<void()>> ready;
       {
         const std::lock_guard lock(self->mutex);
         // After an error, the next look decides.
@@ -122,8 +126,11 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
           self->version = read->version;
         }
         more = self->asking = !self->waiting.empty();
+        self->is_known = true;
+        ready.swap(self->until_known);
       }
       if (more) self->ask();
+      for (const auto& then : ready) then();
     });
   }
 };
@@ -135,6 +142,7 @@ ArrayPresence::ArrayPresence(std::shared_ptr<Store> store,
   if (!state.is_needed) return;
   if (state.own == state.metadata->source) {
     state.document = state.own;
+    state.is_known = true;
   } else if (state.is_local) {
     try {
       state.document = store_->size(state.own) ? state.own : state.metadata->source;
@@ -155,6 +163,18 @@ void ArrayPresence::begin() {
     state.asking = true;
   }
   state.find_document();
+}
+
+bool ArrayPresence::is_known() const {
+  return !state_->is_needed || state_->is_local || state_->is_known;
+}
+
+void ArrayPresence::when_known(std::function<void()> then) {
+  if (!is_known()) {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->is_known) return state_->until_known.push_back(std::move(then));
+  }
+  then();
 }
 
 void ArrayPresence::confirm(Done done) {

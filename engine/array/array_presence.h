@@ -12,8 +12,9 @@
 //
 // The document is the array's own (zarr.json, .zarray) where that exists; in a store that has
 // consolidated metadata only, the consolidated document. Whether it exists is determined when a
-// local array is opened, and when a chunk of a remote array is first wanted: earlier removals from
-// a remote store with consolidated metadata are not noticed.
+// local array is opened, and when a chunk of a remote array is first wanted; no chunk is delivered
+// before that is known. Earlier removals from a remote store with consolidated metadata are not
+// noticed.
 
 #include <functional>
 #include <memory>
@@ -31,6 +32,12 @@ class ArrayPresence {
 
   /// To be called when a chunk is wanted. Blocks at most for a local file.
   void begin();
+
+  /// Calls `then` once it is known which document the array has: at once, or from a thread of the
+  /// store. To be called after begin(). The store outlives the callback.
+  void when_known(std::function<void()> then);
+  /// Would when_known() call at once?
+  bool is_known() const;
 
   using Done = std::function<void(std::exception_ptr)>;
   /// Calls `done` once: with null when the array is present, else with stale or with the error of

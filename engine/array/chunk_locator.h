@@ -55,6 +55,8 @@ class ChunkLocator {
   /// Throws stale unless the array is still in its store, unchanged. Blocks; not for a store's
   /// callback.
   void confirm_array() const { presence_->confirm(); }
+  /// The array's, after locate().
+  ArrayPresence& presence() const { return *presence_; }
 
  private:
   const std::shared_ptr<Store> store_;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/array/array.h"
 #include "engine/store/local/local.h"
 #include "tests/unit/engine/codec/damage.h"
 #include "tests/unit/engine/store/memory_store.h"
@@ -70,6 +71,29 @@ class LateStore final : public Store {
   std::vector<std::string> asked;
   std::vector<std::function<void()>> waiting;
 };
+
+TEST(ArrayPresence, NoChunkIsDeliveredBeforeItsDocumentIsKnown) {
+  for (const bool has_own : {true, false}) {
+    const auto store = std::make_shared<LateStore>();
+    const std::string chunk(16, '\0');
+    store->objects = {{"zarr.json", "{}"}, {"a/c/0", chunk}};
+    if (has_own) store->objects["a/zarr.json"] = kDocument;
+    const Array array(store, metadata("zarr.json"));
+    int delivered = 0;
+    const auto count = [&](auto) { ++delivered; };
+    array.fetch({0}, {{0}, {4}}, count);
+    // The document is asked for first, and answered last.
+    ASSERT_EQ(store->asked, (std::vector<std::string>{"a/zarr.json ", "a/c/0 "}));
+    store->waiting.back()();
+    store->waiting.pop_back();
+    EXPECT_EQ(delivered, 0) << has_own;
+    store->answer();
+    EXPECT_EQ(delivered, 1) << has_own;
+    array.fetch({0}, {{0}, {4}}, count);
+    store->answer();
+    EXPECT_EQ(delivered, 2) << has_own;
+  }
+}
 
 TEST(ArrayPresence, WhatWasReadFromNoStoreIsThere) {
   const auto store = std::make_shared<MemoryStore>();
