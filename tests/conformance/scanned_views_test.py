@@ -85,6 +85,8 @@ def test_views_are_scanned(batchfs, tmp_path, store, name):
         if "split" in view:
             continue
         values = ds[variable].values.astype("f8")
+        if name == "log":  # the numbers are those of the logarithms
+            values = np.log1p(np.maximum(values, 0))
         kept = tuple(i for i, dim in enumerate(ds[variable].dims) if dim != "level")
         for key, expected in (("mean", np.nanmean(values, kept)), ("std", np.nanstd(values, kept)), ("min", np.nanmin(values, kept)),
                               ("max", np.nanmax(values, kept)), ("median", np.nanmedian(values, kept))):

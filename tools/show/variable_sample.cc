@@ -33,7 +33,7 @@ void check_readable(const Variable& variable) {
     throw Error(ErrorCode::not_supported,
                 variable.array == nullptr && variable.axis != nullptr
                     ? "it follows from the metadata"
-                    : "its values are no numbers",
+                    : "its values are not numbers",
                 variable.name);
 }
 
