@@ -480,7 +480,8 @@ def test_it_is_printed_light_and_whole(browser, page, tmp_path):
     for tool in ("pdftotext", "pdftoppm"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed (poppler-utils)")
-    text = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["pdftotext", tmp_path / "page.pdf", "-"], capture_output=True, text=True, check=True).stdout
+    text = " ".join(text.split())  # where lines break depends on the length of the store's path
     for words in ("Groups and arrays", "air temperature", "2 batches of 3 samples", "Missing"):
         assert words in text, words
     subprocess.run(["pdftoppm", "-r", "30", "-gray", tmp_path / "page.pdf", tmp_path / "p"], check=True)
