@@ -29,6 +29,7 @@ void raise(std::atomic<std::uint64_t>& largest, std::uint64_t value) {
 /// Values that were delivered show that the array existed: a removal after them must be noticed.
 FetchDone once_known(const ChunkLocator& locator, FetchDone done) {
   ArrayPresence& presence = locator.presence();
+  if (presence.is_known()) return done;
   return
       [&presence, done = std::move(done)](std::variant<EncodedChunk, std::exception_ptr> outcome) {
         if (presence.is_known()) return done(std::move(outcome));

@@ -47,7 +47,7 @@ class DisjointBoxes {
  public:
   /// Returns the elements of the box, or 0 where it overlaps an earlier one.
   std::int64_t add(const ChunkKey& chunk, const Box& box) {
-    constexpr std::size_t kMost = 128;  // of a chunk
+    constexpr std::size_t kMost = 128;  // boxes
     std::vector<Box>& boxes = boxes_[chunk];
     if (boxes.size() == kMost || std::ranges::any_of(boxes, [&box](const Box& other) {
           return !intersection(box, other).empty();

@@ -38,16 +38,9 @@ std::string error_code(const HttpResponse& response) {
   return document.child("Error").child_value("Code");
 }
 
-struct AzureListing {
-  using Object = ObjectService::VersionPage::Object;
-  std::vector<std::string> prefixes;
-  std::vector<Object> objects;
-  std::string continuation;
-};
-
 /// Names are those below `parent`.
-AzureListing parse_azure_listing(std::string_view text, const std::string& parent,
-                                 const Error& malformed) {
+ObjectService::Listing parse_azure_listing(std::string_view text, const std::string& parent,
+                                           const Error& malformed) {
   pugi::xml_document document;
   if (has_much_markup(text) ||
       !document.load_buffer(text.data(), text.size(),
@@ -63,7 +56,7 @@ AzureListing parse_azure_listing(std::string_view text, const std::string& paren
     if (!key.starts_with(below)) throw malformed;
     return key.substr(below.size());
   };
-  AzureListing listing;
+  ObjectService::Listing listing;
   for (const pugi::xml_node node : root.child("Blobs").children("BlobPrefix"))
     listing.prefixes.push_back(name_of(node));
   for (const pugi::xml_node node : root.child("Blobs").children("Blob")) {
@@ -139,7 +132,7 @@ std::optional<HttpRequest> AzureService::list_versions(const std::string& prefix
 ObjectService::Page AzureService::parse_list(const std::string& prefix,
                                              const HttpResponse& response) {
   const Error malformed = malformed_listing();
-  AzureListing listing =
+  ObjectService::Listing listing =
       parse_azure_listing(text_of(response), join_key(place_.prefix, prefix), malformed);
   Page page{{}, std::move(listing.continuation)};
   const auto add = [&](std::string key, bool is_prefix) {
@@ -149,15 +142,15 @@ ObjectService::Page AzureService::parse_list(const std::string& prefix,
     page.entries.push_back({std::move(key), is_prefix});
   };
   for (std::string& each : listing.prefixes) add(std::move(each), true);
-  for (AzureListing::Object& each : listing.objects) add(std::move(each.key), false);
+  for (ObjectService::VersionPage::Object& each : listing.objects) add(std::move(each.key), false);
   return page;
 }
 
 ObjectService::VersionPage AzureService::parse_versions(const std::string& prefix,
                                                         const HttpResponse& response) {
-  AzureListing listing =
+  ObjectService::Listing listing =
       parse_azure_listing(text_of(response), join_key(place_.prefix, prefix), malformed_listing());
-  for (AzureListing::Object& each : listing.objects) {
+  for (ObjectService::VersionPage::Object& each : listing.objects) {
     each.key = join_key(prefix, each.key);
     // Listings leave out the quotes that headers have.
     if (!each.version.empty() && !each.version.ends_with('"'))

@@ -45,16 +45,9 @@ GcsError parse_gcs_error(const HttpResponse& response) {
   }
 }
 
-struct GcsListing {
-  using Object = ObjectService::VersionPage::Object;
-  std::vector<std::string> prefixes;
-  std::vector<Object> objects;
-  std::string continuation;
-};
-
 /// Names are those below `parent`.
-GcsListing parse_gcs_listing(std::string_view text, const std::string& parent,
-                             const Error& malformed) {
+ObjectService::Listing parse_gcs_listing(std::string_view text, const std::string& parent,
+                                         const Error& malformed) {
   const std::string below = parent.empty() ? "" : parent + "/";
   const auto name_of = [&](std::string name) {
     if (!name.starts_with(below)) throw malformed;
@@ -64,7 +57,7 @@ GcsListing parse_gcs_listing(std::string_view text, const std::string& parent,
     const auto value = item.find(name);
     return value ? value->string() : std::string();
   };
-  GcsListing listing;
+  ObjectService::Listing listing;
   try {
     const Json document = parse_json(text, "", {.memory = kMaxListing});
     const JsonRef root(document, "");
@@ -170,7 +163,7 @@ std::optional<HttpRequest> GcsService::list_versions(const std::string& prefix,
 ObjectService::Page GcsService::parse_list(const std::string& prefix,
                                            const HttpResponse& response) {
   const Error malformed = malformed_listing();
-  GcsListing listing =
+  ObjectService::Listing listing =
       parse_gcs_listing(text_of(response), join_key(place_.prefix, prefix), malformed);
   Page page{{}, std::move(listing.continuation)};
   const auto add = [&](std::string key, bool is_prefix) {
@@ -180,15 +173,16 @@ ObjectService::Page GcsService::parse_list(const std::string& prefix,
     page.entries.push_back({std::move(key), is_prefix});
   };
   for (std::string& each : listing.prefixes) add(std::move(each), true);
-  for (GcsListing::Object& each : listing.objects) add(std::move(each.key), false);
+  for (ObjectService::VersionPage::Object& each : listing.objects) add(std::move(each.key), false);
   return page;
 }
 
 ObjectService::VersionPage GcsService::parse_versions(const std::string& prefix,
                                                       const HttpResponse& response) {
-  GcsListing listing =
+  ObjectService::Listing listing =
       parse_gcs_listing(text_of(response), join_key(place_.prefix, prefix), malformed_listing());
-  for (GcsListing::Object& each : listing.objects) each.key = join_key(prefix, each.key);
+  for (ObjectService::VersionPage::Object& each : listing.objects)
+    each.key = join_key(prefix, each.key);
   return {std::move(listing.objects), std::move(listing.continuation)};
 }
 

@@ -74,6 +74,12 @@ class ObjectService {
     std::vector<Object> objects;
     std::string continuation;  // empty: the last page
   };
+  /// A page of a listing as the service sends it; the names are those below the listed prefix.
+  struct Listing {
+    std::vector<std::string> prefixes;
+    std::vector<VersionPage::Object> objects;
+    std::string continuation;  // empty: the last page
+  };
   /// Throws corrupt when the body is not a listing.
   virtual VersionPage parse_versions(const std::string& prefix, const HttpResponse& response);
 

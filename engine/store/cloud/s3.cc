@@ -31,17 +31,9 @@ S3Error parse_s3_error(const HttpResponse& response) {
   return {error.child_value("Code"), error.child_value("Message"), error.child_value("Region")};
 }
 
-/// A page of a listing, with names from the listed prefix on.
-struct S3Listing {
-  using Object = ObjectService::VersionPage::Object;
-  std::vector<std::string> prefixes;
-  std::vector<Object> objects;
-  std::string continuation;
-};
-
 /// Throws `malformed`.
-S3Listing parse_s3_listing(std::string_view text, const std::string& prefix,
-                           const Error& malformed) {
+ObjectService::Listing parse_s3_listing(std::string_view text, const std::string& prefix,
+                                        const Error& malformed) {
   pugi::xml_document document;
   if (has_much_markup(text) ||
       !document.load_buffer(text.data(), text.size(),
@@ -55,7 +47,7 @@ S3Listing parse_s3_listing(std::string_view text, const std::string& prefix,
     name.erase(0, below.size());
     return name;
   };
-  S3Listing listing;
+  ObjectService::Listing listing;
   for (const pugi::xml_node node : root.children("CommonPrefixes"))
     listing.prefixes.push_back(name_of(node.child_value("Prefix")));
   for (const pugi::xml_node node : root.children("Contents"))
@@ -159,7 +151,7 @@ std::optional<HttpRequest> S3Service::list_versions(const std::string& prefix,
 
 ObjectService::Page S3Service::parse_list(const std::string& prefix, const HttpResponse& response) {
   const Error malformed = malformed_listing();
-  S3Listing listing =
+  ObjectService::Listing listing =
       parse_s3_listing(text_of(response), join_key(place_.prefix, prefix), malformed);
   Page page{{}, std::move(listing.continuation)};
   const auto add = [&](std::string key, bool is_prefix) {
@@ -169,15 +161,16 @@ ObjectService::Page S3Service::parse_list(const std::string& prefix, const HttpR
     page.entries.push_back({std::move(key), is_prefix});
   };
   for (std::string& each : listing.prefixes) add(std::move(each), true);
-  for (S3Listing::Object& each : listing.objects) add(std::move(each.key), false);
+  for (ObjectService::VersionPage::Object& each : listing.objects) add(std::move(each.key), false);
   return page;
 }
 
 ObjectService::VersionPage S3Service::parse_versions(const std::string& prefix,
                                                      const HttpResponse& response) {
-  S3Listing listing =
+  ObjectService::Listing listing =
       parse_s3_listing(text_of(response), join_key(place_.prefix, prefix), malformed_listing());
-  for (S3Listing::Object& each : listing.objects) each.key = join_key(prefix, each.key);
+  for (ObjectService::VersionPage::Object& each : listing.objects)
+    each.key = join_key(prefix, each.key);
   return {std::move(listing.objects), std::move(listing.continuation)};
 }
 
