@@ -34,7 +34,7 @@ Engine::Engine(Options options, Log& log)
       cache_(counters_),
       look_ahead_(cache_, budget_.limit()),
       kept_(cache_, budget_.limit()),
-      executor_(default_threads(options.threads)),
+      executor_(default_threads(options.threads), options.kind),
       scheduler_(executor_, budget_, cache_, counters_, trace_, log),
       ticker_([this] { tick(); }),
       idle_(nanoseconds(options.idle), ticker_),

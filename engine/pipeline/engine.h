@@ -52,7 +52,8 @@ namespace batchfs {
 class Engine {
  public:
   struct Options {
-    int threads = 0;           // 0: one per core
+    int threads = 0;  // 0: one per core
+    Executor::Threads kind = Executor::Threads::pooled;
     std::uint64_t memory = 0;  // bytes; 0: default_memory_budget()
     bool prefetch = true;
     /// Seconds after which a reader that waits for a batch or a read gets Error{timed_out}; 0:
@@ -114,6 +115,8 @@ class Engine {
   /// Reads of arrays, whose waits end as those of batches do.
   ArrayReads& arrays() { return arrays_; }
 
+  /// For executors that share the engine's workers.
+  const Executor& executor() const { return executor_; }
   Counters& counters() { return counters_; }
   Trace& trace() { return trace_; }
   const StreamStatistics& streams() const { return deliveries_.streams(); }

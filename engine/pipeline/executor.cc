@@ -1,91 +1,194 @@
 #include "engine/pipeline/executor.h"
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <csignal>
 #include <exception>
-
-#include <sys/resource.h>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "engine/base/blocked_signals.h"
+#include "engine/base/error.h"
 #include "engine/base/system_error.h"
+#include "engine/pipeline/thread_priority.h"
+#include "engine/pipeline/worker_pool.h"
 
 namespace batchfs {
 
-namespace {
+/// The workers of the executors that share them.
+struct Executor::Workers {
+  /// Throws no_memory where the system refuses the first.
+  Workers(int threads, Threads kind);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
 
-/// Makes the calling thread yield to the reader's program and to the threads that answer the
-/// kernel. At equal priority, one of those that wakes up may wait until the next timer tick, which
-/// is up to 4 ms away: readers got 9 to 15 % fewer batches on two cores, a seventh of which were
-/// idle meanwhile. Nobody starves: a reader that waits for a batch leaves its processor.
-void yield_to_readers() {
-  constexpr int kNicer = 5;
-  // For the calling thread, in Linux. Lower priority is always allowed.
-  ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kNicer);
+  void add(Executor* executor);
+  bool start_one();
+  Executor* next();
+  bool lacks_worker() const;
+  void run() noexcept;
+  void run_item(Executor& executor, std::unique_lock<std::mutex>& lock);
+
+  const int count;
+  WorkerPool* const pool;            // null: own threads
+  std::mutex mutex;                  // guards the members below, and the executors' as they say
+  std::condition_variable posted;    // notified for each item, and at the end
+  std::condition_variable changed;   // notified when `used` has
+  std::vector<Executor*> executors;  // the last that got a worker is the last
+  int started = 0, waiting = 0;      // workers; those that wait for work, or are about to
+  int used = 0;                      // workers of the pool
+  bool ending = false;
+  std::vector<std::thread> own;
+};
+
+Executor::Workers::Workers(int threads, Threads kind)
+    : count(threads), pool(kind == Threads::pooled ? WorkerPool::of_process() : nullptr) {
+  started = waiting = 1;
+  if (!start_one()) throw Error(ErrorCode::no_memory, describe_thread_limit());
 }
 
-}  // namespace
+/// Precondition: no item is queued or runs.
+Executor::Workers::~Workers() {
+  {
+    std::unique_lock lock(mutex);
+    ending = true;
+    posted.notify_all();
+    changed.wait(lock, [this] { return used == 0; });
+  }
+  for (std::thread& thread : own) thread.join();
+}
 
-Executor::Executor(int threads) : max_threads_(threads) {
-  const std::lock_guard lock(mutex_);
-  start_thread();
+void Executor::Workers::add(Executor* executor) {
+  const std::lock_guard lock(mutex);
+  executors.push_back(executor);
+}
+
+/// Has a worker run items. False where the system refuses it. Precondition: `started` and `waiting`
+/// count it; the mutex is not held.
+bool Executor::Workers::start_one() {
+  if (pool == nullptr) {
+    const BlockedSignals blocked{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    const std::lock_guard lock(mutex);
+    try {
+      own.emplace_back([this] {
+        lower_thread_priority();
+        run();
+      });
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+  {
+    const std::lock_guard lock(mutex);
+    ++used;
+  }
+  const auto ended = [this] {
+    const std::lock_guard lock(mutex);
+    --used;
+    changed.notify_all();
+  };
+  if (pool->run([this] { run(); }, ended)) return true;
+  ended();
+  return false;
+}
+
+/// The executor that gets a worker. Null where those with work have all that they may.
+/// Precondition: the mutex is held.
+Executor* Executor::Workers::next() {
+  auto chosen = executors.end();
+  for (auto it = executors.begin(); it != executors.end(); ++it) {
+    const Executor& each = **it;
+    if (each.items_.empty() || each.running_ == each.threads_) continue;
+    if (chosen == executors.end() ||
+        each.running_ * (*chosen)->threads_ < (*chosen)->running_ * each.threads_)
+      chosen = it;
+  }
+  if (chosen == executors.end()) return nullptr;
+  std::rotate(chosen, chosen + 1, executors.end());
+  return executors.back();
+}
+
+/// Whether items could run for which no worker waits. Precondition: the mutex is held.
+bool Executor::Workers::lacks_worker() const {
+  if (started == count) return false;
+  std::size_t items = 0;
+  for (const Executor* each : executors)
+    items +=
+        std::min(each->items_.size(), static_cast<std::size_t>(each->threads_ - each->running_));
+  return items > static_cast<std::size_t>(waiting);
+}
+
+/// A worker's work: items, until the end.
+void Executor::Workers::run() noexcept {
+  std::unique_lock lock(mutex);
+  for (;;) {
+    Executor* executor = nullptr;
+    posted.wait(lock, [&] { return (executor = next()) != nullptr || ending; });
+    --waiting;
+    if (executor == nullptr) return;
+    run_item(*executor, lock);
+    ++waiting;
+  }
+}
+
+void Executor::Workers::run_item(Executor& executor, std::unique_lock<std::mutex>& lock) {
+  // priority_queue::top is const; the item is popped right away, so moving out of it is safe.
+  std::function<void()> work = std::move(const_cast<Item&>(executor.items_.top()).work);
+  executor.items_.pop();
+  ++executor.running_;
+  lock.unlock();
+  work();
+  work = nullptr;  // its captures are destroyed before stop() may return
+  lock.lock();
+  --executor.running_;
+  if (executor.is_idle()) executor.idle_.notify_all();
+}
+
+Executor::Executor(int threads, Threads kind)
+    : workers_(std::make_shared<Workers>(threads, kind)), threads_(threads) {
+  workers_->add(this);
+}
+
+Executor::Executor(const Executor& host, int threads)
+    : workers_(host.workers_), threads_(std::min(threads, host.threads_)) {
+  workers_->add(this);
 }
 
 Executor::~Executor() {
   stop();
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-    posted_.notify_all();
-  }
-  for (std::thread& worker : workers_) worker.join();
-}
-
-/// Precondition: mutex_ is held. Signals other than those of faults are left to the process's other
-/// threads.
-void Executor::start_thread() {
-  const BlockedSignals blocked{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-  try {
-    workers_.emplace_back([this] { run(); });
-    ++waiting_;
-  } catch (const std::exception&) {
-    if (workers_.empty()) throw explain(std::current_exception());
-  }
+  const std::lock_guard lock(workers_->mutex);
+  std::erase(workers_->executors, this);
 }
 
 void Executor::post(Urgency urgency, std::function<void()> work) noexcept {
+  // The work may run, and this executor end, before this returns.
+  const std::shared_ptr<Workers> workers = workers_;
+  bool starts = false;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(workers->mutex);
     if (stopped_) return;
     items_.push({urgency, last_number_++, std::move(work)});
-    if (items_.size() > waiting_ && workers_.size() < static_cast<std::size_t>(max_threads_))
-      start_thread();
+    starts = workers->lacks_worker();
+    workers->started += starts;
+    workers->waiting += starts;
   }
-  posted_.notify_one();
-}
-
-void Executor::run() {
-  yield_to_readers();
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    posted_.wait(lock, [this] { return ending_ || !items_.empty(); });
-    --waiting_;
-    if (items_.empty()) return;
-    // priority_queue::top is const; the item is popped right away, so moving out of it is safe.
-    std::function<void()> work = std::move(const_cast<Item&>(items_.top()).work);
-    items_.pop();
-    ++running_;
-    lock.unlock();
-    work();
-    work = nullptr;  // its captures are destroyed before stop() may return
-    lock.lock();
-    ++waiting_;
-    --running_;
-    if (running_ == 0 && items_.empty()) idle_.notify_all();
-  }
+  workers->posted.notify_one();
+  if (!starts || workers->start_one()) return;
+  const std::lock_guard lock(workers->mutex);
+  --workers->started;
+  --workers->waiting;
 }
 
 bool Executor::stop(double seconds) {
-  std::unique_lock lock(mutex_);
-  const auto idle = [this] { return running_ == 0 && items_.empty(); };
+  std::unique_lock lock(workers_->mutex);
+  const auto idle = [this] { return is_idle(); };
   if (seconds > 0) {
     if (!idle_.wait_for(lock, std::chrono::duration<double>(seconds), idle)) return false;
   } else {

@@ -1,20 +1,29 @@
 #pragma once
-// Runs work in order of urgency on threads of its own.
+// Runs work in order of urgency on the workers of oneTBB.
 //
-// Requests of readers come first, then prefetches by how soon they are due. Executors share
-// nothing: one that is idle or small takes no thread from another in the same process. A thread
-// pool with one set of workers for the process cannot promise that: with oneTBB, the smallest limit
-// of any executor was the limit of all.
+// Requests of readers come first, then prefetches by how soon they are due. The queue is the
+// executor's: oneTBB has no such order.
 //
-// Its threads have a lower priority (nice 5) than the process: they yield to whom they work for.
+// The process has one pool of workers (worker_pool.h). `Executor(threads)` takes as many from it,
+// and returns them at its end for the next one. `Executor(host, threads)` takes none: it shares
+// the host's workers. A worker is for all that share: it takes from the executor with work that has
+// the least of its threads running.
+//
+// The first worker is taken with the executor, the others with the first work for them; they sleep
+// without work. Where the system refuses a thread, those that run do all work. Work that blocks (a
+// read of a network disk that hangs) holds one worker, and the others continue.
+//
+// Workers have a lower priority (nice 5) than the process: they yield to the threads that they work
+// for. Signals are left to the process's other threads.
+//
+// Threads do not survive fork(): an executor ends in the process that made it. A forked process may
+// make new ones; they have threads of their own, which end with them.
 
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <queue>
-#include <thread>
-#include <vector>
 
 namespace batchfs {
 
@@ -30,25 +39,31 @@ inline constexpr Urgency io_start(Urgency urgency) { return urgency - kReadAhead
 
 class Executor {
  public:
-  /// At most `threads` run at once. One is started now, the others when there is work for them;
-  /// where the system refuses more, those that run do all of it. Throws no_memory when it refuses
-  /// the first.
-  explicit Executor(int threads);
+  enum class Threads : std::uint8_t {
+    pooled,  // of oneTBB; of its own in a forked process
+    own,     // for a process whose other libraries may use oneTBB
+  };
+
+  /// At most `threads` items run at once; fewer where the system refuses threads. Throws no_memory
+  /// where it refuses the first.
+  explicit Executor(int threads, Threads kind = Threads::pooled);
+  /// At most `threads` items run at once, on workers of `host`, which may end before.
+  Executor(const Executor& host, int threads);
   /// Stops as stop() does.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs `work` once on one of the threads. `work` must not throw. After stop() it is dropped.
+  /// Runs `work` once on one of the workers. `work` must not throw. After stop() it is dropped.
   /// noexcept: work that is lost for lack of memory is waited for.
   void post(Urgency urgency, std::function<void()> work) noexcept;
 
-  /// Runs everything that was posted, and everything that this posts; then refuses more. Nothing is
-  /// dropped: owners make their work end early before they stop. With `seconds`, waits no longer:
-  /// false when something still runs, and then it must not be destroyed.
+  /// Runs everything that was posted, and everything that this posts; then refuses more. Nothing is dropped:
+  /// owners make their work end early before they stop. With `seconds`, waits no longer: false when
+  /// something still runs, and then it must not be destroyed. Not for workers.
   bool stop(double seconds = 0);
 
-  int threads() const { return max_threads_; }
+  int threads() const { return threads_; }
 
  private:
   struct Item {
@@ -59,22 +74,18 @@ class Executor {
       return urgency != other.urgency ? urgency > other.urgency : number > other.number;
     }
   };
-  void start_thread();
-  void run();
+  struct Workers;
+  bool is_idle() const { return running_ == 0 && items_.empty(); }
 
-  const int max_threads_;
-  /// Guards all members below. Lock order: after ChunkScheduler's; no other lock is taken with it
-  /// held.
-  std::mutex mutex_;
-  std::condition_variable posted_;  // notified for each item, and at the end
-  std::condition_variable idle_;    // notified when nothing is queued or runs
+  const std::shared_ptr<Workers> workers_;  // and of those that share them
+  const int threads_;
+  // Guarded by the workers' mutex. Lock order: after ChunkScheduler's; no other lock is taken with
+  // it held.
+  std::condition_variable idle_;  // notified when nothing is queued or runs
   std::priority_queue<Item> items_;
   std::uint64_t last_number_ = 0;
-  std::size_t waiting_ = 0;  // threads without work
-  std::size_t running_ = 0;  // items that run
+  int running_ = 0;  // items that run
   bool stopped_ = false;
-  bool ending_ = false;  // threads return
-  std::vector<std::thread> workers_;
 };
 
 }  // namespace batchfs

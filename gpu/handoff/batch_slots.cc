@@ -17,7 +17,8 @@ class BatchSlots final : public SlotStream {
         fd_(stream_.slots().export_fd()) {}
   ~BatchSlots() override { ::close(fd_); }
 
-  Slot next() override {
+  std::optional<Slot> try_next() override {
+    if (!stream_.ready()) return std::nullopt;
     auto batch = stream_.next();
     if (!batch) throw Error(ErrorCode::not_found, "there is no batch behind the last epoch's");
     Slot slot;
@@ -29,6 +30,7 @@ class BatchSlots final : public SlotStream {
     slot.release = [this, taken = *std::move(batch)] { stream_.release(taken); };
     return slot;
   }
+  void on_change(std::function<void()> changed) override { stream_.on_change(std::move(changed)); }
   bool broken() const override { return stream_.broken(); }
   std::uint32_t slots() const override { return slots_; }
   int fd() const override { return fd_; }

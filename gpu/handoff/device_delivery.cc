@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
 
 #include "engine/base/strings.h"
+#include "gpu/handoff/device_feed.h"
 
 namespace batchfs::handoff {
 
@@ -20,56 +24,26 @@ constexpr std::size_t kMaxFeedsOfARank = 2;
 
 }  // namespace
 
-struct DeviceDelivery::Feed {
-  std::shared_ptr<const View> view;
-  std::int64_t rank = 0, world = 1;
-
-  // Guarded by the delivery's mutex.
-  struct Place {
-    std::vector<Waiting> waiting;  // empty: the batch is passed over
-  };
-  std::deque<Place> asked;  // requested of the stream, not yet taken
-  std::int64_t next = 0;    // place of asked.front()
-  // delivered, and perhaps still held
-  std::map<std::int64_t, std::weak_ptr<const DeliveredBatch>> given;
-  std::size_t held = 0;             // slots
-  std::size_t slots = kUsualSlots;  // before the stream exists
-  std::uint64_t memory = 0;         // reserved from the delivery's memory
-  bool left = false;                // its reader started a new stream
-  bool dead = false;                // delivers nothing more
-  Fallback why_dead = Fallback::failed;
-  std::uint64_t ended_before = 0;  // value of ended_ when it died
-  Clock::time_point used = Clock::now();
-  bool stopping = false;
-
-  std::unique_ptr<SlotStream> stream;  // the thread's
-  std::thread thread;
-
-  std::int64_t end() const { return next + static_cast<std::int64_t>(asked.size()); }
-  bool is_of(const BatchRequest& request) const {
-    return view == request.view && rank == request.rank && world == request.world;
-  }
-  bool idle() const {
-    return held == 0 && std::all_of(asked.begin(), asked.end(),
-                                    [](const Place& p) { return p.waiting.empty(); });
-  }
-};
-
 DeviceDelivery::DeviceDelivery(Options options, Delivery& host, Counters& counters, Log& log)
     : options_(std::move(options)),
       host_(host),
       counters_(counters),
       fallbacks_(log),
-      sweeper_([this] { sweep(); }) {}
+      executor_(*options_.workers, 1) {
+  tick();
+}
 
 DeviceDelivery::~DeviceDelivery() {
   {
     const std::lock_guard lock(mutex_);
     end_idle(true);
-    stopping_ = true;
-    changed_.notify_all();
   }
-  sweeper_.join();
+  {
+    const std::lock_guard lock(timed_->mutex);  // waits for a sweep
+    timed_->ended = true;
+  }
+  sweep();
+  executor_.stop();
 }
 
 bool DeviceDelivery::serves(const HelloMessage& hello) const {
@@ -78,17 +52,12 @@ bool DeviceDelivery::serves(const HelloMessage& hello) const {
          std::memcmp(hello.gpu_uuid, options_.uuid.data(), options_.uuid.size()) == 0;
 }
 
-/// Precondition: the lock is held.
-bool DeviceDelivery::must_end(const Feed& feed, Clock::time_point now) const {
-  return feed.idle() && (feed.left || now - feed.used > options_.idle_time);
-}
-
 /// Precondition: the lock is held. Hands feeds that nobody reads to the sweeper: those past their
 /// idle time, or `all`.
 void DeviceDelivery::end_idle(bool all) {
   const auto now = Clock::now();
   std::erase_if(feeds_, [&](const std::shared_ptr<Feed>& feed) {
-    if (!all && !must_end(*feed, now)) return false;
+    if (!all && !feed->must_end(now, options_.idle_time)) return false;
     end(feed);
     return true;
   });
@@ -101,31 +70,49 @@ void DeviceDelivery::end(const std::shared_ptr<Feed>& feed) {
   if (feed->stream != nullptr) feed->stream->stop();
   ending_.push_back(feed);
   changed_.notify_all();
+  wake_sweeper();
 }
 
-/// Joins and destroys ended feeds in a thread of its own, so that nobody waits for it.
+void DeviceDelivery::wake_sweeper() noexcept {
+  options_.timers->post(0, [this, timed = timed_] {
+    const std::lock_guard lock(timed->mutex);
+    if (!timed->ended) sweep();
+  });
+}
+
+/// Looks for feeds past their idle time now and then.
+void DeviceDelivery::tick() {
+  const auto next = Clock::now() + options_.idle_time / 4;
+  options_.timers->post(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(next.time_since_epoch()).count(),
+      [this, timed = timed_] {
+        const std::lock_guard lock(timed->mutex);
+        if (timed->ended) return;
+        sweep();
+        tick();
+      });
+}
+
+/// Ends and destroys feeds in the timers' thread, so that nobody waits for it.
 void DeviceDelivery::sweep() {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait_for(lock, options_.idle_time / 4, [this] {
-      const auto now = Clock::now();
-      return stopping_ || !ending_.empty() ||
-             std::any_of(feeds_.begin(), feeds_.end(),
-                         [&](const auto& feed) { return must_end(*feed, now); });
-    });
-    end_idle(false);
-    while (!ending_.empty()) {
-      const std::shared_ptr<Feed> feed = ending_.front();
-      lock.unlock();
-      if (feed->thread.joinable()) feed->thread.join();
-      feed->stream = nullptr;
-      lock.lock();
-      std::erase(ending_, feed);
-      used_ -= std::exchange(feed->memory, 0);
-      ++ended_;
-      changed_.notify_all();
+  end_idle(false);
+  while (!ending_.empty()) {
+    const std::shared_ptr<Feed> feed = ending_.front();
+    lock.unlock();
+    if (feed->maker.joinable()) feed->maker.join();
+    finish(*feed, {}, false);
+    std::unique_ptr<SlotStream> stream;
+    {
+      const std::scoped_lock both(feed->serving, mutex_);
+      stream = std::move(feed->stream);
     }
-    if (stopping_) return;
+    stream = nullptr;
+    lock.lock();
+    std::erase(ending_, feed);
+    used_ -= std::exchange(feed->memory, 0);
+    ++ended_;
+    changed_.notify_all();
   }
 }
 
@@ -155,7 +142,7 @@ std::uint64_t DeviceDelivery::share_of(std::uint64_t memory, const BatchRequest&
   return std::clamp(kBatchesOfAShare * bytes(*first.view, first.batch), memory / 2, memory / 4 * 3);
 }
 
-/// Runs in the feed's thread, without the lock. Returns null when the feed is stopping; throws the
+/// Runs in the feed's maker, without the lock. Returns null when the feed is stopping; throws the
 /// stream's errors, and no_memory if no memory is free.
 std::unique_ptr<SlotStream> DeviceDelivery::make_stream(Feed& feed, const BatchRequest& first) {
   std::unique_lock lock(mutex_);
@@ -242,8 +229,13 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
   feed->rank = request.rank;
   feed->world = request.world;
   feed->next = place;
+  try {
+    feed->maker = std::thread([this, feed, first = request] { begin(feed, first); });
+  } catch (const std::exception&) {
+    why_not = Fallback::no_memory;
+    return nullptr;
+  }
   feeds_.push_back(feed);
-  feed->thread = std::thread([this, &served = *feed, first = request] { serve(served, first); });
   return feed;
 }
 
@@ -276,7 +268,7 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
         }
       }
       if (place == feed->end()) feed->asked.emplace_back();
-      changed_.notify_all();
+      wake(feed);
       auto& waiting = feed->asked[static_cast<std::size_t>(place - feed->next)].waiting;
       // A slot must be available without waiting for a release.
       if (feed->held + static_cast<std::size_t>(place - feed->next) < feed->slots) {
@@ -348,101 +340,112 @@ void DeviceDelivery::cancel(std::uint64_t opened) {
     done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
 }
 
-/// A feed's thread: takes batches in the order of the requests.
-void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
-  DeliveredBatch::Memory piece;
-  Reason reason;
-  bool has_left = false;  // the only reader
-  const auto broken = [&](const Error& error) {
-    reason = FallbackLog::reason_of(error);
-    has_left = error.code() == ErrorCode::interrupted;
-  };
+/// The thread that makes a feed's stream.
+void DeviceDelivery::begin(const std::shared_ptr<Feed>& feed, const BatchRequest& first) {
   std::vector<Waiting> beyond;
   try {
-    auto stream = make_stream(feed, first);
-    const std::lock_guard lock(mutex_);
-    if (stream != nullptr) {
-      feed.slots = stream->slots();
-      piece = {stream->id() != 0 ? stream->id() : ++last_memory_, stream->size(), stream->kind(),
-               stream->fd(), false};
-      feed.stream = std::move(stream);
-      // These were opened before the number of slots was known: their readers may hold the others
-      // and wait.
-      for (std::size_t place = feed.slots; place < feed.asked.size(); ++place)
-        take_to_host(feed.asked[place].waiting, beyond);
-    }
+    auto stream = make_stream(*feed, first);
+    if (stream == nullptr) return;  // stopping
+    stream->on_change([this, served = std::weak_ptr(feed)] {
+      if (const auto changed = served.lock()) wake(changed);
+    });
+    const std::scoped_lock lock(feed->serving, mutex_);
+    feed->slots = stream->slots();
+    feed->memory_piece = {stream->id() != 0 ? stream->id() : ++last_memory_, stream->size(),
+                          stream->kind(), stream->fd(), false};
+    feed->stream = std::move(stream);
+    if (feed->stopping) feed->stream->stop();
+    // These were opened before the number of slots was known: their readers may hold the others
+    // and wait.
+    for (std::size_t place = feed->slots; place < feed->asked.size(); ++place)
+      take_to_host(feed->asked[place].waiting, beyond);
   } catch (...) {
-    broken(error_of(std::current_exception()));
+    const Error error = error_of(std::current_exception());
+    finish(*feed, FallbackLog::reason_of(error), error.code() == ErrorCode::interrupted);
   }
   for (Waiting& one : beyond) hand_to_host(std::move(one), {.why = Fallback::slots_held});
-  std::unique_lock lock(mutex_);
-  while (feed.stream != nullptr && !feed.dead) {
-    changed_.wait(lock, [&] { return feed.stopping || !feed.asked.empty(); });
-    if (feed.stopping) break;
-    lock.unlock();
-    std::shared_ptr<DeliveredBatch> delivered;
-    std::exception_ptr error;
-    SlotStream::Slot slot;
-    try {
-      slot = feed.stream->next();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && feed.stream->broken()) {
-      broken(error_of(error));
-      lock.lock();
-      break;
-    }
-    if (!error) {
-      delivered = std::make_shared<DeliveredBatch>();
-      if (!slot.why_host.empty()) delivered->fallback = Fallback::not_decoded;
-      delivered->memories.push_back(piece);
-      for (const SlotStream::Tensor& tensor : slot.tensors)
-        delivered->tensors.push_back({0, tensor.offset, tensor.bytes});
-    }
-    lock.lock();
-    const std::int64_t place = feed.next++;
-    std::vector<Waiting> waiting = std::move(feed.asked.front().waiting);
-    feed.asked.pop_front();
-    feed.used = Clock::now();
-    const bool is_for_host = error && error_of(error).code() == ErrorCode::not_supported;
-    for (const Waiting& one : waiting) {
-      if (is_for_host)
-        opened_[one.id] = {true, 0, nullptr, 0};
-      else
-        opened_.erase(one.id);
-    }
-    std::erase_if(feed.given, [](const auto& entry) { return entry.second.expired(); });
-    if (delivered != nullptr && !waiting.empty()) {
-      ++feed.held;
-      delivered->held = std::shared_ptr<const void>(
-          nullptr, [this, &feed, release = std::move(slot.release)](const void*) {
-            if (!frozen_) release();
-            const std::lock_guard again(mutex_);
-            --feed.held;
-            feed.used = Clock::now();
-            if (feed.left && feed.idle()) changed_.notify_all();
-          });
-      feed.given[place] = delivered;
-      count(*delivered, waiting.size());
-    }
-    lock.unlock();
-    if (delivered != nullptr && waiting.empty()) slot.release();
-    for (std::size_t i = 0; i < waiting.size() && !slot.why_host.empty(); ++i)
-      fallbacks_.count(*feed.view, {Fallback::not_decoded, slot.why_host});
-    // Keeps no reference: the readers may return the batch before this thread continues.
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
-      if (is_for_host)
-        hand_to_host(std::move(waiting[i]), FallbackLog::reason_of(error_of(error)));
-      else
-        waiting[i].done(i + 1 < waiting.size() ? delivered : std::move(delivered), error);
-    }
-    waiting.clear();
-    delivered = nullptr;
-    lock.lock();
+  wake(feed);
+}
+
+/// Has a worker take the feed's batches. May be called with locks held.
+void DeviceDelivery::wake(const std::shared_ptr<Feed>& feed) {
+  executor_.post(kReaderWaits, [this, feed] { serve(*feed); });
+}
+
+void DeviceDelivery::serve(Feed& feed) {
+  for (;;) {
+    const std::lock_guard serving(feed.serving);
+    if (!serve_one(feed)) return;
   }
-  // Waiting requests go to the host, unless their reader has left; when the delivery ends, nobody
-  // waits.
+}
+
+/// Takes the batch that is requested next. False where none is, or it is not complete.
+/// Precondition: feed.serving is held.
+bool DeviceDelivery::serve_one(Feed& feed) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (feed.stream == nullptr || feed.dead || feed.stopping || feed.asked.empty()) return false;
+  }
+  std::optional<SlotStream::Slot> slot;
+  std::exception_ptr error;
+  try {
+    slot = feed.stream->try_next();
+    if (!slot) return false;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && feed.stream->broken()) {
+    const Error why = error_of(error);
+    finish(feed, FallbackLog::reason_of(why), why.code() == ErrorCode::interrupted);
+    return false;
+  }
+  std::shared_ptr<DeliveredBatch> delivered = slot ? feed.batch_in(*slot) : nullptr;
+  const std::string why_host = slot ? slot->why_host : "";
+  std::unique_lock lock(mutex_);
+  const std::int64_t place = feed.next++;
+  std::vector<Waiting> waiting = std::move(feed.asked.front().waiting);
+  feed.asked.pop_front();
+  feed.used = Clock::now();
+  const bool is_for_host = error && error_of(error).code() == ErrorCode::not_supported;
+  for (const Waiting& one : waiting) {
+    if (is_for_host)
+      opened_[one.id] = {true, 0, nullptr, 0};
+    else
+      opened_.erase(one.id);
+  }
+  std::erase_if(feed.given, [](const auto& entry) { return entry.second.expired(); });
+  if (delivered != nullptr && !waiting.empty()) {
+    ++feed.held;
+    delivered->held = std::shared_ptr<const void>(
+        nullptr, [this, &feed, release = std::move(slot->release)](const void*) {
+          if (!frozen_) release();
+          const std::lock_guard again(mutex_);
+          --feed.held;
+          feed.used = Clock::now();
+          if (feed.left && feed.idle()) wake_sweeper();
+        });
+    feed.given[place] = delivered;
+    count(*delivered, waiting.size());
+  }
+  lock.unlock();
+  if (delivered != nullptr && waiting.empty()) slot->release();
+  for (std::size_t i = 0; i < waiting.size() && !why_host.empty(); ++i)
+    fallbacks_.count(*feed.view, {Fallback::not_decoded, why_host});
+  // Keeps no reference: the readers may return the batch before this thread continues.
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (is_for_host)
+      hand_to_host(std::move(waiting[i]), FallbackLog::reason_of(error_of(error)));
+    else
+      waiting[i].done(i + 1 < waiting.size() ? delivered : std::move(delivered), error);
+  }
+  return true;
+}
+
+/// The feed delivers nothing more. Waiting requests go to the host, unless their reader has left;
+/// when the delivery ends, nobody waits.
+void DeviceDelivery::finish(Feed& feed, const Reason& reason, bool has_left) {
+  std::unique_lock lock(mutex_);
+  if (feed.dead) return;
   feed.dead = true;
   feed.left = feed.left || has_left;
   feed.why_dead = reason.why;
@@ -462,11 +465,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     else
       hand_to_host(std::move(one), reason);
   }
-  left.clear();
-  if (!stopping) return;
-  lock.lock();
-  const std::unique_ptr<SlotStream> stream = std::move(feed.stream);
-  lock.unlock();
+  if (has_left && !stopping) wake_sweeper();
 }
 
 /// Precondition: the lock is held. Call hand_to_host() for each afterwards, without it.

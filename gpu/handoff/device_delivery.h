@@ -1,8 +1,9 @@
 #pragma once
 // Mode server: batches in slots of device memory, which the readers map.
 //
-// One feed for each (view, rank, world) that is read in order: a stream of batches, its slots and a
-// thread. Readers of the same rank share its batches as long as somebody holds them; if they read
+// One feed for each (view, rank, world) that is read in order: a stream of batches and its slots. A
+// thread makes its stream, and ends; from then on a worker takes its batches when there are some.
+// Readers of the same rank share its batches as long as somebody holds them; if they read
 // at two places, there are two feeds. Batches that no feed can deliver come from the host delivery,
 // in host memory, and the reader copies them. Each is counted under its Fallback, and the first of
 // each kind of a view is logged.
@@ -20,13 +21,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/base/error.h"
 #include "engine/base/log.h"
+#include "engine/pipeline/executor.h"
+#include "engine/store/timer_thread.h"
 #include "engine/telemetry/counters.h"
 #include "gpu/handoff/delivery.h"
 #include "gpu/handoff/fallback_log.h"
@@ -37,8 +40,7 @@ namespace batchfs::handoff {
 /// fewer if memory is short.
 constexpr std::uint32_t kUsualSlots = 3, kMaxSlots = kUsualSlots + 2, kMinSlots = 2;
 
-/// Batches of one rank, in order, in slots. next() and the constructor's work wait; the rest does
-/// not.
+/// Batches of one rank, in order, in slots. Only the constructor's work waits.
 class SlotStream {
  public:
   struct Tensor {
@@ -50,11 +52,15 @@ class SlotStream {
     std::string why_host;           // why the CPU made it; empty: the GPU did
   };
   virtual ~SlotStream() = default;
-  /// The next batch. Throws its error, not_supported if only the host can make it: later batches
-  /// still come, unless broken(); then interrupted if its only reader has left.
-  virtual Slot next() = 0;
+  /// The next batch; nullopt where it is not complete. Throws its error, not_supported if only the
+  /// host can make it: later batches still come, unless broken(); then interrupted if its only
+  /// reader has left.
+  virtual std::optional<Slot> try_next() = 0;
+  /// `changed` is called when try_next() may return something else, by any thread and perhaps with
+  /// locks held. Called once.
+  virtual void on_change(std::function<void()> changed) = 0;
   virtual bool broken() const = 0;
-  /// From any thread: next() throws soon, if it could wait for a reader.
+  /// From any thread: the stream's end waits for no reader.
   virtual void stop() {}
   virtual std::uint32_t slots() const = 0;
   /// The slots' memory, for the stream's life.
@@ -80,6 +86,8 @@ class DeviceDelivery final : public Delivery {
     /// Makes the stream that begins with this batch, in so much memory. Throws.
     std::function<std::unique_ptr<SlotStream>(const BatchRequest&, std::uint64_t memory)>
         make_stream;
+    const Executor* workers = nullptr;  // take batches of streams; outlive it
+    TimerThread* timers = nullptr;      // ends streams; outlives it
   };
   /// `host` and `counters`, those of all that the process reads, outlive it.
   DeviceDelivery(Options options, Delivery& host, Counters& counters, Log& log);
@@ -123,7 +131,11 @@ class DeviceDelivery final : public Delivery {
 
   std::shared_ptr<Feed> feed_for(const BatchRequest& request, std::int64_t place,
                                  Fallback& why_not);
-  void serve(Feed& feed, const BatchRequest& first);
+  void begin(const std::shared_ptr<Feed>& feed, const BatchRequest& first);
+  void wake(const std::shared_ptr<Feed>& feed);
+  void serve(Feed& feed);
+  bool serve_one(Feed& feed);
+  void finish(Feed& feed, const Reason& reason, bool has_left);
   std::unique_ptr<SlotStream> make_stream(Feed& feed, const BatchRequest& first);
   std::uint64_t share_of(std::uint64_t memory, const BatchRequest& first) const;
   void make_room(std::unique_lock<std::mutex>& lock, const Feed& feed, std::uint64_t most_used);
@@ -139,8 +151,9 @@ class DeviceDelivery final : public Delivery {
       counters_.bytes_delivered += tensor.bytes * readers;
     }
   }
+  void wake_sweeper() noexcept;
+  void tick();
   void sweep();
-  bool must_end(const Feed& feed, std::chrono::steady_clock::time_point now) const;
   void end_idle(bool all);
 
   const Options options_;
@@ -150,16 +163,21 @@ class DeviceDelivery final : public Delivery {
   mutable std::mutex mutex_;  // guards the members below, and the feeds
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Feed>> feeds_;
-  std::vector<std::shared_ptr<Feed>> ending_;  // for the sweeper, until their memory is free
+  std::vector<std::shared_ptr<Feed>> ending_;  // for sweep(), until their memory is free
   std::uint64_t ended_ = 0;                    // feeds whose memory is free
   std::map<std::uint64_t, Opened> opened_;
   std::uint64_t last_opened_ = 0, last_memory_ = 0;
   std::uint64_t used_ = 0;  // of options_.memory
-  bool stopping_ = false;
   std::atomic<bool> frozen_{false};
   std::atomic<std::uint64_t> batches_{0}, bytes_{0};
   FallbackLog fallbacks_;
-  std::thread sweeper_;
+  /// The timers' work ends with the delivery.
+  struct Timed {
+    std::mutex mutex;  // held while it runs. Lock order: before the delivery's mutex.
+    bool ended = false;
+  };
+  const std::shared_ptr<Timed> timed_ = std::make_shared<Timed>();
+  Executor executor_;  // last: its work uses the others
 };
 
 }  // namespace batchfs::handoff

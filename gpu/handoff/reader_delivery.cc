@@ -26,15 +26,19 @@ class ReaderDelivery::Reading final : public Delivery,
                                       public std::enable_shared_from_this<Reading> {
  public:
   /// Owns `channel`.
-  Reading(Engine& engine, Delivery& host, Log& log, int channel, std::uint64_t memory)
+  Reading(Engine& engine, SocketWatcher& watcher, TimerThread& timers, Delivery& host, Log& log,
+          int channel, std::uint64_t memory)
       : channel_{channel},
         batches_({.uuid = {},
                   .memory = memory,
                   .one_reader = true,
                   .make_stream =
-                      [this, &engine](const BatchRequest& first, std::uint64_t most) {
-                        return reader_slots(engine, channel_.fd, ++last_stream_, first, most);
-                      }},
+                      [this, &engine, &watcher](const BatchRequest& first, std::uint64_t most) {
+                        return reader_slots(engine, watcher, channel_.fd, ++last_stream_, first,
+                                            most);
+                      },
+                  .workers = &engine.executor(),
+                  .timers = &timers},
                  host, engine.counters(), log) {}
 
   Mode mode() const override { return Mode::client; }
@@ -78,16 +82,11 @@ class ReaderDelivery::Reading final : public Delivery,
 };
 
 ReaderDelivery::ReaderDelivery(Engine& engine, Delivery& host, Log& log)
-    : engine_(engine), host_(host), log_(log), ender_([this] { end_sessions(); }) {}
+    : engine_(engine), host_(host), log_(log) {}
 
 ReaderDelivery::~ReaderDelivery() {
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return sessions_.empty(); });
-    stopping_ = true;
-    changed_.notify_all();
-  }
-  ender_.join();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return sessions_.empty(); });
 }
 
 bool ReaderDelivery::serves(const HelloMessage& hello) const {
@@ -100,7 +99,8 @@ Delivery::Session ReaderDelivery::session(const HelloMessage& hello) {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     throw Error(ErrorCode::no_memory,
                 std::string("a socket for programs: ") + describe_system_error(errno));
-  auto* session = new Reading(engine_, host_, log_, ends[0], hello.device_mib * kMiB);
+  auto* session =
+      new Reading(engine_, watcher_, timers_, host_, log_, ends[0], hello.device_mib * kMiB);
   {
     const std::lock_guard lock(mutex_);
     sessions_.push_back(session);
@@ -108,9 +108,11 @@ Delivery::Session ReaderDelivery::session(const HelloMessage& hello) {
   return {std::shared_ptr<Reading>(session,
                                    [this](Reading* ended) {
                                      ended->hang_up();
-                                     const std::lock_guard lock(mutex_);
-                                     ending_.emplace_back(ended);
-                                     changed_.notify_all();
+                                     {
+                                       const std::lock_guard lock(mutex_);
+                                       ++ending_;
+                                     }
+                                     timers_.post(0, [this, ended] { end_session(ended); });
                                    }),
           ends[1]};
 }
@@ -119,29 +121,25 @@ std::uint64_t ReaderDelivery::open(BatchRequest, Order, Done) {
   throw Error(ErrorCode::internal, "a batch was asked for without a session");
 }
 
-void ReaderDelivery::end_sessions() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || !ending_.empty(); });
-    if (ending_.empty()) return;
-    std::unique_ptr<Reading> session = std::move(ending_.back());
-    ending_.pop_back();
-    std::erase(sessions_, session.get());
-    const auto last = session->statistics();
+void ReaderDelivery::end_session(Reading* session) {
+  const auto last = session->statistics();
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(sessions_, session);
+    --ending_;
     ended_.batches += last.batches;
     ended_.bytes += last.bytes;
     add(ended_.fallbacks, last.fallbacks);
-    changed_.notify_all();
-    lock.unlock();
-    session = nullptr;
-    lock.lock();
   }
+  delete session;
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
 }
 
 ReaderDelivery::Statistics ReaderDelivery::statistics() const {
   const std::lock_guard lock(mutex_);
   Statistics now = ended_;
-  now.readers = sessions_.size() - ending_.size();
+  now.readers = sessions_.size() - ending_;
   for (const Reading* session : sessions_) {
     const auto its = session->statistics();
     now.batches += its.batches;

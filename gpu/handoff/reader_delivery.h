@@ -6,12 +6,13 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "engine/base/log.h"
 #include "engine/pipeline/engine.h"
+#include "engine/store/timer_thread.h"
 #include "gpu/handoff/device_delivery.h"
+#include "gpu/handoff/socket_watcher.h"
 
 namespace batchfs::handoff {
 
@@ -39,10 +40,12 @@ class ReaderDelivery final : public Delivery {
     FallbackLog::Counts fallbacks{};  // batches that came from the host
   };
   Statistics statistics() const;
+  /// For other deliveries of the process, which end before.
+  TimerThread& timers() { return timers_; }
 
  private:
   class Reading;
-  void end_sessions();
+  void end_session(Reading* session);
 
   Engine& engine_;
   Delivery& host_;
@@ -50,11 +53,10 @@ class ReaderDelivery final : public Delivery {
   mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<Reading*> sessions_;
-  /// Ended by another thread: the end waits for threads, and the server must not.
-  std::vector<std::unique_ptr<Reading>> ending_;
-  Statistics ended_;  // of sessions that are gone
-  bool stopping_ = false;
-  std::thread ender_;
+  std::uint64_t ending_ = 0;  // of them
+  Statistics ended_;          // of sessions that are gone
+  SocketWatcher watcher_;
+  TimerThread timers_;  // last: ends sessions, since that waits and the server must not
 };
 
 }  // namespace batchfs::handoff

@@ -1,16 +1,18 @@
 #include "gpu/handoff/reader_slots.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/descriptor.h"
 #include "engine/base/system_error.h"
 #include "gpu/handoff/messages.h"
 #include "gpu/program/program_setup.h"
@@ -37,6 +39,12 @@ MemoryFile file_of(std::span<const std::byte> bytes, const char* name) {
   return file;
 }
 
+/// A message would not wait for room.
+bool has_room(int socket) {
+  pollfd state{socket, POLLOUT, 0};
+  return ::poll(&state, 1, 0) == 1;
+}
+
 template <class Message>
 bool send_struct(int socket, Message message, MessageType type, std::span<const int> descriptors) {
   message.header = {sizeof message, type, kVersion};
@@ -45,9 +53,10 @@ bool send_struct(int socket, Message message, MessageType type, std::span<const 
 
 class ReaderSlots final : public SlotStream {
  public:
-  ReaderSlots(Engine& engine, int channel, std::uint64_t id, const BatchRequest& first,
-              std::uint64_t memory, std::uint32_t slots)
-      : view_(first.view),
+  ReaderSlots(Engine& engine, SocketWatcher& watcher, int channel, std::uint64_t id,
+              const BatchRequest& first, std::uint64_t memory, std::uint32_t slots)
+      : watcher_(watcher),
+        view_(first.view),
         rank_(first.rank),
         world_(first.world),
         epoch_batches_(static_cast<std::uint64_t>(view_->rank_batches(first.rank, first.world))),
@@ -58,7 +67,9 @@ class ReaderSlots final : public SlotStream {
         slots_(slots),
         layout_(gpu::device_layout(*view_, memory, slots)),
         tables_(*view_),
-        executor_(reading_threads()) {
+        planner_(engine.executor(), 1),
+        sender_(engine.executor(), 1),
+        executor_(engine.executor(), reading_threads()) {
     layout_.sizes.constants = tables_.constants().size();
     layout_.sizes.staging = kStagedParts * layout_.part;
     staging_ = engine.memory_files().create("batchfs-staging", layout_.sizes.staging);
@@ -75,17 +86,15 @@ class ReaderSlots final : public SlotStream {
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
       throw Error(ErrorCode::no_memory,
                   std::string("a socket for programs: ") + describe_system_error(errno));
-    socket_ = ends[0];
+    socket_ = Descriptor(ends[0]);
     const MemoryFile file = file_of(bytes, "batchfs-setup");
     const int descriptors[] = {file.fd(), staging_.fd(), ends[1]};
     const bool sent =
+        has_room(channel) &&  // else the reader does not take its Setups
         send_struct(channel, SetupMessage{{}, id, bytes.size(), layout_.sizes.staging},
                     MessageType::setup, descriptors);
     ::close(ends[1]);
-    if (!sent) {
-      ::close(socket_);
-      throw Error(ErrorCode::interrupted, "the reader is gone");
-    }
+    if (!sent) throw Error(ErrorCode::interrupted, "the reader is gone");
     for (std::uint32_t slot = 0; slot < slots; ++slot) free_slots_.push_back(slot);
     source_ = std::make_unique<gpu::ProgramSource>(
         view_, tables_,
@@ -94,37 +103,40 @@ class ReaderSlots final : public SlotStream {
           return gpu::BatchNumber{epoch_of(place), number_of(place)};
         },
         gpu::ProgramSource::Options{layout_.sizes, staging_.data(), layout_.part, rank_, world_,
-                                    &engine.trace(), &engine.counters()},
+                                    &engine.trace(), &engine.counters(),
+                                    [this] {
+                                      post_plan();
+                                      post_send();
+                                    }},
         executor_, counters_);
-    planner_ = std::thread([this] { guarded([this] { plan(); }); });
-    launcher_ = std::thread([this] { guarded([this] { launch(); }); });
-    completer_ = std::thread([this] { guarded([this] { complete(); }); });
+    watcher_.add(socket_.get(), [this] { return guarded([this] { receive(); }); });
+    post_plan();
   }
 
   ~ReaderSlots() override {
     stop();
-    for (std::thread* thread : {&planner_, &launcher_, &completer_}) thread->join();
+    watcher_.remove(socket_.get());
+    planner_.stop();
+    sender_.stop();
     source_ = nullptr;  // waits for reads into staging
     executor_.stop();
-    ::close(socket_);
   }
 
-  Slot next() override {
+  std::optional<Slot> try_next() override {
     std::unique_lock lock(mutex_);
     if (!exists(next_place_))
       throw Error(ErrorCode::not_found, "there is no batch behind the last epoch's");
-    changed_.wait(lock, [this] {
-      const auto it = entries_.find(next_place_);
-      return !why_broken_.empty() || (it != entries_.end() && it->second.ended);
-    });
     const auto it = entries_.find(next_place_);
-    if (it == entries_.end() || !it->second.ended) throw Error(code_, why_broken_);
+    if (it == entries_.end() || !it->second.ended) {
+      if (why_broken_.empty()) return std::nullopt;
+      throw Error(code_, why_broken_);
+    }
     const Entry entry = std::move(it->second);
     entries_.erase(it);
     const std::uint64_t place = next_place_++;
     if (!entry.why_failed.empty()) {
       free_slots_.push_back(entry.slot);
-      changed_.notify_all();
+      post_plan();
       throw Error(ErrorCode::not_supported, entry.why_failed);
     }
     lock.unlock();
@@ -138,14 +150,18 @@ class ReaderSlots final : public SlotStream {
     slot.release = [this, freed = entry.slot] {
       const std::lock_guard again(mutex_);
       free_slots_.push_back(freed);
-      changed_.notify_all();
+      post_plan();
     };
     return slot;
+  }
+  void on_change(std::function<void()> changed) override {
+    const std::lock_guard lock(mutex_);
+    changed_ = std::move(changed);
   }
 
   void stop() override {
     fail("the stream is ending", ErrorCode::interrupted);
-    ::shutdown(socket_, SHUT_RDWR);
+    ::shutdown(socket_.get(), SHUT_RDWR);
   }
   bool broken() const override {
     const std::lock_guard lock(mutex_);
@@ -185,72 +201,94 @@ class ReaderSlots final : public SlotStream {
         why_broken_ = why;
         code_ = code;
       }
-      changed_.notify_all();
+      if (changed_) changed_();
     }
     if (source_) source_->stop();
   }
 
-  template <class Body>
-  void guarded(Body body) {
+  /// False when the stream has failed.
+  template <class Step>
+  bool guarded(Step step) {
     try {
-      body();
+      step();
     } catch (...) {
       const Error error = error_of(std::current_exception());
       fail(error.what(), error.code());
     }
+    return !broken();
   }
 
+  void post_plan() {
+    planner_.post(kReaderWaits, [this] { guarded([this] { plan(); }); });
+  }
+  void post_send() {
+    sender_.post(kReaderWaits, [this] { guarded([this] { send(); }); });
+  }
+
+  /// Plans batches while there are slots for them. One at a time, since planner_ has one thread.
   void plan() {
-    for (std::uint64_t place = 0; exists(place); ++place) {
+    while (exists(next_planned_)) {
       std::uint32_t slot = 0;
       {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return !why_broken_.empty() || !free_slots_.empty(); });
-        if (!why_broken_.empty()) return;
+        const std::lock_guard lock(mutex_);
+        if (!why_broken_.empty() || free_slots_.empty()) return;
         slot = free_slots_.front();
-        free_slots_.pop_front();
-        entries_[place].slot = slot;
       }
-      std::vector<std::uint64_t> tensors =
-          gpu::tensor_offsets(*view_, view_->shapes(number_of(place)));
-      tensors.pop_back();
-      for (std::uint64_t& offset : tensors) offset += slot * layout_.slot_bytes;
-      if (!source_->begin(place, slot, tensors)) return;
-    }
-  }
-
-  void launch() {
-    while (const auto program = source_->next()) {
+      if (!source_->prepare(next_planned_)) return;
       {
         const std::lock_guard lock(mutex_);
-        started_.push_back({program->header().number, program->header().chunks});
+        free_slots_.pop_front();
+        entries_[next_planned_].slot = slot;
       }
-      const MemoryFile file = file_of(program->bytes(), "batchfs-program");
-      const int descriptors[] = {file.fd()};
-      if (!send_struct(socket_,
-                       ProgramMessage{{}, program->header().number, program->bytes().size()},
-                       MessageType::program, descriptors)) {
-        ::shutdown(socket_, SHUT_RDWR);  // complete() reads what the reader said last
-        return;
-      }
+      std::vector<std::uint64_t> tensors =
+          gpu::tensor_offsets(*view_, view_->shapes(number_of(next_planned_)));
+      tensors.pop_back();
+      for (std::uint64_t& offset : tensors) offset += slot * layout_.slot_bytes;
+      if (!source_->begin(next_planned_, slot, tensors)) return;
+      ++next_planned_;
     }
   }
 
-  void complete() {
-    constexpr std::size_t kMaxMessage = sizeof(EndedMessage) + kMaxRefused * sizeof(std::uint32_t);
+  /// Sends programs that are complete. One at a time, since sender_ has one thread.
+  void send() {
     for (;;) {
-      ReceivedMessage received;
-      if (!receive_message(socket_, kMaxMessage, received))
-        return fail("the reader's decoder has ended without a word", ErrorCode::io);
-      const Ended ended = read(received.bytes);
-      const auto batch = source_->ended(ended.number, ended.statuses);
-      if (!batch) continue;
-      const std::lock_guard lock(mutex_);
-      Entry& entry = entries_[batch->place];
-      entry.ended = true;
-      entry.why_failed = batch->why_failed;
-      changed_.notify_all();
+      if (unsent_ == nullptr) unsent_ = source_->try_next();
+      if (unsent_ == nullptr) return;
+      // The socket holds programs that the reader has not taken: receive() sends when it reports on
+      // them.
+      if (!has_room(socket_.get())) return;
+      const gpu::Program& program = *unsent_;
+      {
+        const std::lock_guard lock(mutex_);
+        started_.push_back({program.header().number, program.header().chunks});
+      }
+      const MemoryFile file = file_of(program.bytes(), "batchfs-program");
+      const int descriptors[] = {file.fd()};
+      if (!send_struct(socket_.get(),
+                       ProgramMessage{{}, program.header().number, program.bytes().size()},
+                       MessageType::program, descriptors)) {
+        ::shutdown(socket_.get(), SHUT_RDWR);  // receive() reads what the reader said last
+        return;
+      }
+      unsent_ = nullptr;
     }
+  }
+
+  /// Takes the reader's report on a program. In the watcher's thread.
+  void receive() {
+    constexpr std::size_t kMaxMessage = sizeof(EndedMessage) + kMaxRefused * sizeof(std::uint32_t);
+    ReceivedMessage received;
+    if (!receive_message(socket_.get(), kMaxMessage, received))
+      return fail("the reader's decoder has ended without a word", ErrorCode::io);
+    const Ended ended = read(received.bytes);
+    const auto batch = source_->ended(ended.number, ended.statuses);
+    post_send();
+    if (!batch) return;
+    const std::lock_guard lock(mutex_);
+    Entry& entry = entries_[batch->place];
+    entry.ended = true;
+    entry.why_failed = batch->why_failed;
+    if (changed_) changed_();
   }
 
   struct Ended {
@@ -298,6 +336,7 @@ class ReaderSlots final : public SlotStream {
     return ended;
   }
 
+  SocketWatcher& watcher_;
   const std::shared_ptr<const View> view_;
   const std::int64_t rank_, world_;
   const std::uint64_t epoch_batches_, first_;
@@ -307,12 +346,10 @@ class ReaderSlots final : public SlotStream {
   const gpu::AssemblyTables tables_;
   gpu::ProgramCounters counters_;
   MemoryFile staging_;
-  int socket_ = -1;
-  Executor executor_;
-  std::unique_ptr<gpu::ProgramSource> source_;
+  Descriptor socket_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  mutable std::mutex mutex_;       // guards what follows
+  std::function<void()> changed_;  // called with it held
   std::deque<std::uint32_t> free_slots_;
   std::map<std::uint64_t, Entry> entries_;  // planned and not given out, by place
   /// Programs under way: number, chunks.
@@ -321,15 +358,19 @@ class ReaderSlots final : public SlotStream {
   std::string why_broken_;
   ErrorCode code_ = ErrorCode::interrupted;  // with why_broken_
 
-  std::thread planner_, launcher_, completer_;
+  std::uint64_t next_planned_ = 0;              // planner_'s
+  std::shared_ptr<const gpu::Program> unsent_;  // sender_'s
+  Executor planner_, sender_, executor_;        // the last reads for source_
+  std::unique_ptr<gpu::ProgramSource> source_;  // last: its work uses the others
 };
 
 }  // namespace
 
-std::unique_ptr<SlotStream> reader_slots(Engine& engine, int channel, std::uint64_t id,
-                                         const BatchRequest& first, std::uint64_t memory) {
+std::unique_ptr<SlotStream> reader_slots(Engine& engine, SocketWatcher& watcher, int channel,
+                                         std::uint64_t id, const BatchRequest& first,
+                                         std::uint64_t memory) {
   return std::make_unique<ReaderSlots>(
-      engine, channel, id, first, memory,
+      engine, watcher, channel, id, first, memory,
       gpu::slots_within(*first.view, memory, {kMaxSlots, kUsualSlots, kMinSlots}));
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/base/rounding.h"
 #include "engine/view/plan_check.h"
+#include "gpu/program/staged_pieces.h"
 
 namespace batchfs::gpu {
 
@@ -17,8 +18,6 @@ namespace {
 constexpr std::size_t kLookAhead = 12;
 /// Batches of remote stores whose chunks are fetched ahead.
 constexpr std::size_t kFetchAhead = 3;
-/// Reads are split and merged to pieces of about this size.
-constexpr std::uint64_t kPiece = 4 << 20;
 /// A raw chunk from this size on is copied to its place on its own; smaller ones are copied
 /// together first.
 constexpr std::uint64_t kDirect = 256 << 10;
@@ -40,7 +39,9 @@ ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTab
       counters_(counters),
       cpu_only_(view_->variables().size()),
       probed_(view_->variables().size()),
-      arena_(options.sizes.target) {
+      fetches_(options_.changed),
+      arena_(options.sizes.target),
+      staging_(options.sizes.staging) {
   for (const Variable* variable : view_->variables()) {
     codings_.push_back(gpu_codec_support(*variable->array));
     cpu_forms_.push_back(cpu_form(*variable->array));
@@ -50,7 +51,6 @@ ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTab
 
 ProgramSource::~ProgramSource() {
   stop();
-  for (auto& [key, fetch] : fetches_) fetch.wait();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return reading_ == 0; });
 }
@@ -88,24 +88,24 @@ void ProgramSource::fetch_ahead() {
   for (std::size_t i = 0; i < std::min(kFetchAhead, planned_.size()); ++i)
     for (const ChunkUse& use : planned_[i].plan.chunks) {
       const Key key{use.variable, use.chunk};
-      if (view_->variables()[use.variable]->array->store().is_local() || fetches_.contains(key))
-        continue;
+      if (view_->variables()[use.variable]->array->store().is_local()) continue;
       {
         const std::lock_guard lock(mutex_);
         if (arena_.find(key) != nullptr) continue;
       }
-      fetch(key);
+      fetches_.start(*view_->variables()[key.variable]->array, key);
     }
 }
 
-void ProgramSource::fetch(const Key& key) {
-  auto promise = std::make_shared<std::promise<std::shared_ptr<Fetched>>>();
-  fetches_[key] = promise->get_future();
-  const Array& array = *view_->variables()[key.variable]->array;
-  array.fetch(array.grid().chunk(key.chunk), whole_box(array.grid().chunk_shape()),
-              [promise](Fetched outcome) {
-                promise->set_value(std::make_shared<Fetched>(std::move(outcome)));
-              });
+bool ProgramSource::prepare(std::uint64_t place) {
+  look_ahead(place);
+  if (!all_local_ && !planned_.empty()) {
+    fetch_ahead();
+    for (const ChunkUse& use : planned_.front().plan.chunks)
+      if (fetches_.is_in_flight({use.variable, use.chunk})) return false;
+  }
+  const std::lock_guard lock(mutex_);
+  return closed_.empty();
 }
 
 bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
@@ -158,7 +158,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
       } else {
         ++counters_.chunks_shared;
         if (options_.counters != nullptr) ++options_.counters->chunk_cache_hits;
-        if (!all_local_) fetches_.erase(key);  // fetched before it was known to be present
+        if (!all_local_) fetches_.drop(key);  // fetched before it was known to be present
         if (chunk->decoded_by != part->number) part->assemble_after.push_back(chunk->decoded_by);
       }
       pin(*part, chunk);
@@ -267,9 +267,8 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
     stored_size = staged.stored->size;
   } else {
     const Key key{use.variable, use.chunk};
-    if (!fetches_.contains(key)) fetch(key);
-    staged.fetched = fetches_.at(key).get();
-    fetches_.erase(key);
+    fetches_.start(array, key);
+    staged.fetched = fetches_.take(key);
     if (const auto* error = std::get_if<std::exception_ptr>(staged.fetched.get()))
       std::rethrow_exception(*error);
     const auto& encoded = std::get<EncodedChunk>(*staged.fetched);
@@ -339,59 +338,46 @@ std::shared_ptr<ProgramPart> ProgramSource::new_part(const std::shared_ptr<Strea
   return part;
 }
 
-/// Reserves contiguous bytes of the staging ring; waits until they are free. nullopt after stop().
-std::optional<std::uint64_t> ProgramSource::reserve_staging(std::uint64_t size) {
-  const std::uint64_t ring = options_.sizes.staging;
-  std::unique_lock lock(mutex_);
-  std::uint64_t begin = staging_head_;
-  if (begin % ring + size > ring) begin = round_up<std::uint64_t>(begin, ring);
-  changed_.wait(lock, [&] { return stopping_ || begin + size - staging_tail_ <= ring; });
-  if (stopping_) return std::nullopt;
-  staging_head_ = begin + size;
-  return begin;
-}
-
-/// Closes the part to additions and has its bytes read. False after stop().
+/// Closes the part to additions, and has its bytes read once there is room for them. False after
+/// stop().
 bool ProgramSource::close(std::shared_ptr<ProgramPart>& part) {
   std::sort(part->assemble_after.begin(), part->assemble_after.end());
   part->assemble_after.erase(std::unique(part->assemble_after.begin(), part->assemble_after.end()),
                              part->assemble_after.end());
   for (const auto& chunk : part->pinned) chunk->pinned = false;
-  const auto begin = reserve_staging(round_up<std::uint64_t>(part->staging_size, kPage));
-  if (!begin) return false;
   {
     const std::lock_guard lock(mutex_);
-    part->staging = *begin % options_.sizes.staging;
-    part->staging_end = staging_head_;
+    if (stopping_) return false;
+    closed_.push_back(part);
   }
-  read(part);
+  read_those_with_room();
   return true;
+}
+
+void ProgramSource::read_those_with_room() {
+  for (;;) {
+    std::shared_ptr<ProgramPart> part;
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_ || closed_.empty()) return;
+      const auto room = staging_.reserve(round_up(closed_.front()->staging_size, kPage));
+      if (!room) return;
+      part = std::move(closed_.front());
+      part->staging = room->offset;
+      part->staging_end = room->end;
+      closed_.pop_front();
+      ++reading_;  // stays until its tasks are counted
+      if (closed_.empty() && options_.changed) options_.changed();
+    }
+    read(part);
+    const std::lock_guard lock(mutex_);
+    if (--reading_ == 0) changed_.notify_all();
+  }
 }
 
 /// Posts the reads, in pieces.
 void ProgramSource::read(const std::shared_ptr<ProgramPart>& part) {
-  struct Piece {
-    std::size_t chunk;
-    std::uint64_t offset, size;
-  };
-  std::vector<std::vector<Piece>> tasks(1);
-  std::uint64_t collected = 0;
-  for (std::size_t i = 0; i < part->chunks.size(); ++i) {
-    const StagedChunk& staged = part->chunks[i];
-    const bool divides = staged.way != StagedChunk::Way::cpu && staged.stored;
-    for (std::uint64_t at = 0; at < staged.size;) {
-      // Avoids a piece that is much smaller than the others.
-      const std::uint64_t left = staged.size - at;
-      const std::uint64_t size = divides && left > kPiece + kPiece / 2 ? kPiece : left;
-      if (collected + size > kPiece + kPiece / 2 && collected > 0) {
-        tasks.emplace_back();
-        collected = 0;
-      }
-      tasks.back().push_back({i, at, size});
-      collected += size;
-      at += size;
-    }
-  }
+  std::vector<std::vector<StagedPiece>> tasks = staged_pieces(part->chunks);
   part->unread = static_cast<int>(tasks.size());
   part->read_from = Trace::now();
   {
@@ -401,7 +387,7 @@ void ProgramSource::read(const std::shared_ptr<ProgramPart>& part) {
   for (auto& pieces : tasks)
     executor_.post(static_cast<Urgency>(part->number), [this, part, pieces = std::move(pieces)] {
       try {
-        for (const Piece& piece : pieces) {
+        for (const StagedPiece& piece : pieces) {
           const StagedChunk& staged = part->chunks[piece.chunk];
           counters_.bytes_staged += piece.size;
           stage(staged, piece.offset, piece.size,
@@ -430,19 +416,28 @@ void ProgramSource::complete(const std::shared_ptr<ProgramPart>& part) {
     part->batch->why_failed = part->why_failed;
   part->program = std::move(program);
   changed_.notify_all();
+  if (options_.changed) options_.changed();
 }
 
 std::shared_ptr<const Program> ProgramSource::next() {
+  std::shared_ptr<const Program> program;
   std::unique_lock lock(mutex_);
-  const auto ready = [&] {
-    const auto it = parts_.find(next_number_);
-    return it != parts_.end() && it->second->program != nullptr;
-  };
-  changed_.wait(lock, [&] { return stopping_ || ready(); });
-  if (stopping_) return nullptr;
-  ProgramPart& part = *parts_.at(next_number_++);
-  part.given_at = Trace::now();
-  return part.program;
+  changed_.wait(lock, [&] { return (program = take_next()) != nullptr || stopping_; });
+  return program;
+}
+
+std::shared_ptr<const Program> ProgramSource::try_next() {
+  const std::lock_guard lock(mutex_);
+  return take_next();
+}
+
+/// Precondition: the mutex is held. Null where it is not complete, and after stop().
+std::shared_ptr<const Program> ProgramSource::take_next() {
+  const auto it = parts_.find(next_number_);
+  if (stopping_ || it == parts_.end() || it->second->program == nullptr) return nullptr;
+  ++next_number_;
+  it->second->given_at = Trace::now();
+  return it->second->program;
 }
 
 /// Traces a step of the part that ends now. Fetch and decode steps without a stored chunk are not
@@ -470,6 +465,13 @@ void ProgramSource::trace(Trace::Kind kind, const ProgramPart& part, std::uint64
 
 std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number,
                                                          std::span<const std::uint32_t> statuses) {
+  const std::optional<Ended> batch = end_part(number, statuses);
+  read_those_with_room();
+  return batch;
+}
+
+std::optional<ProgramSource::Ended> ProgramSource::end_part(
+    std::uint64_t number, std::span<const std::uint32_t> statuses) {
   const std::lock_guard lock(mutex_);
   const auto it = parts_.find(number);
   if (it == parts_.end() || it->second->program == nullptr)
@@ -482,7 +484,7 @@ std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number,
     part->statuses[i]->refuse(part->statuses[i]->name + ": the GPU found it damaged");
     ++counters_.chunks_refused;
   }
-  staging_tail_ = part->staging_end;
+  staging_.free_up_to(part->staging_end);
   arena_.ended(number);
   changed_.notify_all();
   StreamedBatch& batch = *part->batch;

@@ -5,9 +5,9 @@
 // same areas and reports when programs have ended.
 //
 //   ProgramSource source(view, tables, sequence, options, executor, counters);
-//   // One thread, in order. Waits for room in staging memory.
-//   source.begin(place, slot, tensors);
-//   // Another thread: programs by number, as soon as they are complete.
+//   // One thread at a time, in order; prepare() is false until `options.changed` is called.
+//   if (source.prepare(place)) source.begin(place, slot, tensors);
+//   // Another thread: programs by number, as soon as they are complete; or try_next().
 //   while (std::shared_ptr<const Program> program = source.next()) { ... }
 //   // Another thread, in order: the result of a program.
 //   source.ended(number, statuses);
@@ -24,7 +24,6 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +37,8 @@
 #include "gpu/program/chunk_arena.h"
 #include "gpu/program/program.h"
 #include "gpu/program/program_part.h"
+#include "gpu/program/remote_fetches.h"
+#include "gpu/program/staging_ring.h"
 
 namespace batchfs::gpu {
 
@@ -52,6 +53,9 @@ class ProgramSource {
     std::int64_t rank = 0, world = 1;  // for the trace, as which the sequence is read
     Trace* trace = nullptr;            // may be null
     Counters* counters = nullptr;      // of all that the process reads; may be null
+    /// Called when prepare() or try_next() may return something else, by any thread and perhaps with
+    /// locks held. Calls none of this. May be empty.
+    std::function<void()> changed = {};
   };
   /// Which batch comes at a place of the stream; nullopt at its end.
   using Sequence = std::function<std::optional<BatchNumber>(std::uint64_t)>;
@@ -61,6 +65,10 @@ class ProgramSource {
   /// Waits for reads in flight.
   ~ProgramSource();
 
+  /// Starts to fetch what the batch needs of remote stores. True when begin() would not wait for
+  /// it, and the batches before have their room in staging memory.
+  bool prepare(std::uint64_t place);
+
   /// Plans batch `place`; its tensors go to `tensors` in the batch area. The batch's programs come
   /// out of next(). A batch that cannot be done on the GPU ends at once, as failed. False after
   /// stop().
@@ -68,6 +76,8 @@ class ProgramSource {
 
   /// The next program, in the order of numbers, from 1 on. Null after stop().
   std::shared_ptr<const Program> next();
+  /// The same without waiting: null where it is not complete.
+  std::shared_ptr<const Program> try_next();
 
   struct Ended {
     std::uint64_t place = 0;
@@ -88,7 +98,6 @@ class ProgramSource {
 
   void look_ahead(std::uint64_t place);
   void fetch_ahead();
-  void fetch(const Key& key);
   bool locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged);
   std::shared_ptr<DecodedChunk> add(std::shared_ptr<ProgramPart>& part, const Key& key,
                                     StagedChunk staged);
@@ -98,9 +107,11 @@ class ProgramSource {
   void probe(const StagedChunk& staged, std::uint64_t stored_size);
   std::shared_ptr<ProgramPart> new_part(const std::shared_ptr<StreamedBatch>& batch);
   bool close(std::shared_ptr<ProgramPart>& part);
-  std::optional<std::uint64_t> reserve_staging(std::uint64_t size);
+  void read_those_with_room();
   void read(const std::shared_ptr<ProgramPart>& part);
   void complete(const std::shared_ptr<ProgramPart>& part);
+  std::shared_ptr<const Program> take_next();
+  std::optional<Ended> end_part(std::uint64_t number, std::span<const std::uint32_t> statuses);
   void trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin, std::uint64_t bytes,
              bool failed) const;
 
@@ -121,7 +132,7 @@ class ProgramSource {
   std::uint64_t planned_up_to_ = 0;
   std::uint64_t last_number_ = 0;
   std::int64_t last_made_ = 0;  // of the groups of made channels
-  std::map<Key, std::future<std::shared_ptr<Fetched>>> fetches_;
+  RemoteFetches fetches_;
   bool all_local_ = true;
 
   std::mutex mutex_;  // guards the members below
@@ -129,9 +140,9 @@ class ProgramSource {
   ChunkArena arena_;
   std::map<std::uint64_t, std::shared_ptr<ProgramPart>> parts_;  // planned and not ended, by number
   std::uint64_t next_number_ = 1;                                // that next() returns
-  std::uint64_t staging_head_ = 0,
-                staging_tail_ = 0;  // of the ring; bytes reserved and freed, without wrapping
-  int reading_ = 0;                 // tasks posted
+  StagingRing staging_;
+  std::deque<std::shared_ptr<ProgramPart>> closed_;  // that wait for room in it, by number
+  int reading_ = 0;                                  // tasks posted
   bool stopping_ = false;
 };
 

@@ -139,6 +139,7 @@ struct BatchStream::Impl {
   std::uint64_t next_place = 0;
   bool stopping = false;
   std::exception_ptr broken;  // the device failed
+  std::function<void()> on_change;
 
   std::thread planner, launcher, completer, assembler;
 
@@ -147,9 +148,8 @@ struct BatchStream::Impl {
         engine(an_engine),
         options(wanted),
         epoch_batches(static_cast<std::uint64_t>(view->rank_batches(wanted.rank, wanted.world))),
-        executor(wanted.threads > 0
-                     ? wanted.threads
-                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {
+        executor(engine.executor(),
+                 wanted.threads > 0 ? wanted.threads : engine.executor().threads()) {
     if (const std::string why = why_no_device(); !why.empty())
       throw Error(ErrorCode::not_supported, why);
     if (view->needs_scan())
@@ -227,6 +227,12 @@ struct BatchStream::Impl {
                         options.rank, options.world};
   }
 
+  /// Precondition: the mutex is held.
+  void notify() {
+    changed.notify_all();
+    if (on_change) on_change();
+  }
+
   /// A thread whose end is the end of the stream.
   template <class Body>
   void guarded(Body body) {
@@ -236,7 +242,7 @@ struct BatchStream::Impl {
       const std::lock_guard lock(mutex);
       if (!stopping && !broken) broken = std::current_exception();
       stopping = true;
-      changed.notify_all();
+      notify();
       if (source) source->stop();
       if (runner) runner->stop();
     }
@@ -294,7 +300,7 @@ struct BatchStream::Impl {
       entry.ready = ended->why_failed.empty();
       entry.why_on_cpu = ended->why_failed;
       if (!entry.ready) for_engine.push_back(ended->place);
-      changed.notify_all();
+      notify();
     }
   }
 
@@ -324,7 +330,7 @@ struct BatchStream::Impl {
       Entry& entry = entries.at(place);
       entry.ready = true;
       entry.error = error;
-      changed.notify_all();
+      notify();
     }
   }
 
@@ -376,6 +382,18 @@ std::optional<DeviceBatch> BatchStream::next() {
   }
   ++i.counters.batches;
   return batch;
+}
+
+bool BatchStream::ready() const {
+  const std::lock_guard lock(impl_->mutex);
+  const auto it = impl_->entries.find(impl_->next_place);
+  return impl_->stopping || !impl_->request_of(impl_->next_place) ||
+         (it != impl_->entries.end() && it->second.ready);
+}
+
+void BatchStream::on_change(std::function<void()> changed) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->on_change = std::move(changed);
 }
 
 void BatchStream::release(const DeviceBatch& batch, void* stream) {

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,7 +71,7 @@ class BatchStream {
     std::uint64_t memory = 0;   // device bytes in all; 0: half of the free memory, at most 24 GiB
     std::uint64_t staging = 0;  // pinned host bytes; 0: eight programs' worth
     std::uint32_t slots = 3;
-    int threads = 0;  // that read; 0: one per core
+    int threads = 0;  // that read, of the engine's; 0: all of them
     std::int64_t rank = 0, world = 1;
     std::int64_t first_epoch = 0, first_batch = 0;  // the rank's; where to begin
     bool by_engine = false;                         // nothing is decoded on the device
@@ -84,6 +85,11 @@ class BatchStream {
   /// The next batch; waits. nullopt after the last of the last epoch. Throws what went wrong with
   /// it: the batches after it still come.
   std::optional<DeviceBatch> next();
+  /// Whether next() would not wait.
+  bool ready() const;
+  /// `changed` is called when ready() may return something else, by any thread and with locks held.
+  /// Called once.
+  void on_change(std::function<void()> changed);
   /// The slot is used again after what `stream` (a cudaStream_t of this process, or null) has to do
   /// now.
   void release(const DeviceBatch& batch, void* stream = nullptr);

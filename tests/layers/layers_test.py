@@ -13,6 +13,7 @@ FENCED = {
     r"(linux/)?fuse.*\.h": r"fs/fuse/\w+\.(h|cc)",
     r"curl/.*": r"engine/store/http/\w+\.(h|cc)",
     r"cuda\w*(\.h|/.*)": r"gpu/.*",
+    r"(oneapi/)?tbb/.*": r"engine/pipeline/worker_pool\.cc",
 }
 
 

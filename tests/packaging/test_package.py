@@ -42,7 +42,7 @@ def test_what_it_is_and_needs(package):
     assert re.fullmatch(r"batchfs_[0-9.]+_\w+\.deb", package.name)
     needed = {entry.split()[0] for entry in field(package, "Depends").split(", ")}
     # One of each kind: what the program is linked with, and the program that mounts for ordinary users.
-    assert {"libc6", "libstdc++6", "libfuse3-3", "libcurl4", "libblosc1", "fuse3"} <= needed
+    assert {"libc6", "libstdc++6", "libfuse3-3", "libtbb12", "libcurl4", "libblosc1", "fuse3"} <= needed
     assert not {name for name in needed if name.endswith("-dev") or name.startswith("python")}
 
 

@@ -5,7 +5,9 @@ import json
 import os
 import pathlib
 import re
+import signal
 import threading
+import traceback
 
 import numpy as np
 import pytest
@@ -187,6 +189,40 @@ def test_values_of_every_layout_and_type(library, store, truth, tmp_path):
         expected = np.concatenate([p[:15], p[15:16].astype("f2"), (p[16:17].view("u4") >> 16 << 16).view("f4"),
                                    p[17:18].astype("i2"), np.full_like(p[18:19], 5), p[19:]])
     assert np.array_equal(open_(tmp_path / "o").p.values, expected)
+
+
+@pytest.mark.parametrize("started", [False, True], ids=["fresh", "after-work"])
+def test_forked_processes_scan_and_encode(library, store, truth, tmp_path, started):
+    """Workers do not survive a fork: each process starts its own, also where its parent had some, and the parent continues."""
+    view = json.dumps(view_of({"time": 1}, variables=["p"], missing={"nan": "skip"}))  # a scan finds the samples
+
+    def write_all(out):
+        writer = library.create(store, view, out, threads=3)
+        for batch in writer.remaining():
+            samples = writer.samples(batch)
+            writer.write(samples, truth.p.values[samples][:, None])
+        writer.close()
+        assert writer.finished()
+        writer.free()
+
+    if started:
+        write_all(tmp_path / "before")
+    children = []
+    for number in range(3):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(120)  # a child that waits for ever
+            try:
+                write_all(tmp_path / f"child-{number}")
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        children.append(child)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
+    write_all(tmp_path / "after")
+    for out in ["child-0", "child-1", "child-2", "after"]:
+        assert np.array_equal(open_(tmp_path / out).p.values, truth.p.values)
 
 
 def test_windows_that_end_early(library, store, truth, tmp_path):

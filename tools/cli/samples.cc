@@ -105,6 +105,7 @@ std::shared_ptr<const View> find_samples(const OpenedView& opened, const StoreOp
   if (!opened.view->needs_scan()) return opened.view;
   Log log;
   Engine engine({.threads = options.threads,
+                 .kind = Executor::Threads::own,  // the process may be a user's
                  .memory = opened.opened.budget,
                  .prefetch = false,
                  .store = opened.opened.store,

@@ -13,7 +13,7 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
                                          const OpenedStore& opened, const StoreOptions& options,
                                          Engine& engine, Log& log);
 
-/// The same with its own engine, for commands that read nothing else.
+/// The same with an engine and threads of its own, for processes that read nothing else.
 std::shared_ptr<const View> find_samples(const OpenedView& opened, const StoreOptions& options);
 
 /// The same for estimates: reads no values. Null if only a scan could find the samples.

@@ -182,7 +182,9 @@ GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff:
             .make_stream =
                 [&engine, number](const BatchRequest& first, std::uint64_t memory) {
                   return handoff::batch_slots(engine, number, first, memory);
-                }},
+                },
+            .workers = &engine.executor(),
+            .timers = &readers_.timers()},
         host, engine.counters(), log);
     gpus_.push_back(std::move(gpu));
   }

@@ -1,9 +1,11 @@
 #include "engine/write/prediction/prediction_writer.h"
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
@@ -11,8 +13,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "engine/base/blocked_signals.h"
 #include "engine/base/system_error.h"
-#include "engine/pipeline/executor.h"
+#include "engine/pipeline/thread_priority.h"
 #include "engine/write/prediction/prediction_objects.h"
 #include "engine/write/prediction/sample_values.h"
 #include "engine/write/run_identity.h"
@@ -66,8 +69,7 @@ class PredictionWriter::State {
         objects_(std::move(arrays), std::move(samples), options_, folder_),
         open_(options_.memory),
         threads_(options_.threads > 0 ? std::min(options_.threads, kMaxThreads)
-                                      : default_threads()),
-        pool_(threads_) {
+                                      : default_threads()) {
     if (options_.rank < 0 || options_.rank >= options_.world)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("rank {} is not below world {}", options_.rank, options_.world));
@@ -193,27 +195,53 @@ class PredictionWriter::State {
     });
   }
 
-  /// Encodes and puts a complete object on another thread.
+  /// Has a thread encode and put a complete object: another one, or this one where the system
+  /// starts none. Threads end when nothing is left: the process is the user's, and may fork.
   void start(OpenObjects::Taken taken) {
-    {
-      std::unique_lock lock(mutex_);
-      ended_.wait(lock, [this] { return running_ < 2 * threads_; });
-      ++running_;
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return running_ < 2 * threads_; });
+    complete_.push_back(std::move(taken));
+    ++running_;
+    if (encoding_ == threads_) return;
+    std::erase_if(encoders_, [](const std::future<void>& encoder) {
+      return encoder.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    });
+    try {
+      // So that no thread is waited for with the lock held.
+      encoders_.reserve(encoders_.size() + 1);
+      const BlockedSignals blocked{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+      encoders_.push_back(std::async(std::launch::async, [this] {
+        lower_thread_priority();
+        encode();
+      }));
+      ++encoding_;
+    } catch (const std::exception&) {
+      if (encoding_ > 0) return;
+      ++encoding_;
+      lock.unlock();
+      encode();
     }
-    auto shared = std::make_shared<OpenObjects::Taken>(std::move(taken));
-    pool_.post(kReaderWaits, [this, object = std::move(shared)]() mutable {
+  }
+
+  /// Encodes and puts complete objects until none is left.
+  void encode() {
+    std::unique_lock lock(mutex_);
+    while (!complete_.empty()) {
+      OpenObjects::Taken object = std::move(complete_.front());
+      complete_.pop_front();
+      lock.unlock();
       std::exception_ptr error;
       try {
-        put(object->key, std::move(object->samples));
+        put(object.key, std::move(object.samples));
       } catch (...) {
         error = std::current_exception();
       }
-      object.reset();
-      const std::lock_guard lock(mutex_);
+      lock.lock();
       if (error && !failed_) failed_ = std::make_exception_ptr(explain(error));
       --running_;
       ended_.notify_all();
-    });
+    }
+    --encoding_;
   }
 
   void put(const ObjectKey& key, ObjectSamples samples) {
@@ -264,11 +292,13 @@ class PredictionWriter::State {
   bool closed_ = false;
   std::mutex mutex_;  // guards the fields below
   std::condition_variable ended_;
-  std::vector<std::vector<bool>> done_;  // by array and object
-  int running_ = 0;                      // objects that are encoded, or wait for it
+  std::vector<std::vector<bool>> done_;      // by array and object
+  std::deque<OpenObjects::Taken> complete_;  // that wait for a thread
+  int running_ = 0;                          // objects that are encoded, or wait for it
+  int encoding_ = 0;                         // threads
   std::exception_ptr failed_;
   const int threads_;
-  Executor pool_;  // last: its work uses the members above
+  std::vector<std::future<void>> encoders_;  // last: their work uses the members above
 };
 
 PredictionWriter::PredictionWriter(std::vector<PredictedArray> arrays, PredictionSamples samples,

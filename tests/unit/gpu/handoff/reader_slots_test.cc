@@ -2,6 +2,12 @@
 // them.
 #include "gpu/handoff/reader_slots.h"
 
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <semaphore>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include "gpu/handoff/messages.h"
@@ -16,11 +22,18 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kMemory = 256 << 20;
 
+struct Daemon {
+  explicit Daemon(int threads) : engine({.threads = threads, .memory = 64 << 20}, log) {}
+  Log log;
+  Engine engine;
+  SocketWatcher watcher;
+};
+
 /// Both ends of the sockets that a stream talks over.
 class Stream {
  public:
-  explicit Stream(const std::string& view = R"({"window": {"time": 1}, "batch": 2, "epochs": 1})")
-      : view_(data_.view(view)) {
+  explicit Stream(std::shared_ptr<Daemon> daemon = std::make_shared<Daemon>(2))
+      : daemon_(std::move(daemon)) {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel_), 0);
   }
   ~Stream() {
@@ -30,7 +43,9 @@ class Stream {
   }
 
   void open(std::int64_t batch = 0, std::uint64_t memory = kMemory) {
-    slots = reader_slots(engine_, channel_[0], 77, {.view = view_, .batch = batch}, memory);
+    slots = reader_slots(daemon_->engine, daemon_->watcher, channel_[0], 77,
+                         {.view = view_, .batch = batch}, memory);
+    slots->on_change([this] { changed_.release(); });
     ReceivedMessage received;
     ASSERT_TRUE(receive_message(channel_[1], sizeof(SetupMessage), received));
     ASSERT_EQ(received.bytes.size(), sizeof setup);
@@ -60,10 +75,17 @@ class Stream {
   }
   void hang_up() { ::close(std::exchange(socket_, -1)); }
 
-  Counters& counters() { return engine_.counters(); }
+  /// The next batch, once it is complete.
+  SlotStream::Slot next() const {
+    for (;;) {
+      if (auto slot = slots->try_next()) return *std::move(slot);
+      changed_.acquire();
+    }
+  }
+  Counters& counters() { return daemon_->engine.counters(); }
   Error failure() const {
     try {
-      slots->next();
+      next();
     } catch (const Error& error) {
       return error;
     }
@@ -72,10 +94,11 @@ class Stream {
 
  private:
   FakeData data_{10, 4, 6};
-  Log log_;
-  Engine engine_{{.threads = 2, .memory = 64 << 20}, log_};
-  std::shared_ptr<const View> view_;
+  const std::shared_ptr<Daemon> daemon_;
+  const std::shared_ptr<const View> view_ =
+      data_.view(R"({"window": {"time": 1}, "batch": 2, "epochs": 1})");
   int channel_[2] = {-1, -1}, socket_ = -1;
+  mutable std::counting_semaphore<> changed_{0};
 
  public:
   SetupMessage setup{};
@@ -99,7 +122,7 @@ TEST(ReaderSlots, BatchesLieInSlotsThatAreUsedAgain) {
   stream.open(17);  // of twenty
   for (int b = 17; b < 20; ++b) {
     stream.ended(stream.program());
-    const SlotStream::Slot slot = stream.slots->next();
+    const SlotStream::Slot slot = stream.next();
     ASSERT_EQ(slot.tensors.size(), 1u);
     EXPECT_EQ(slot.tensors[0].bytes, 48u);  // two samples of six
     EXPECT_LE(slot.tensors[0].offset + slot.tensors[0].bytes, stream.slots->size());
@@ -141,6 +164,25 @@ TEST(ReaderSlots, EndsWhenItIsTold) {
   EXPECT_EQ(stream.failure().code(), ErrorCode::interrupted);
   stopping.join();
   EXPECT_TRUE(stream.slots->broken());
+}
+
+std::ptrdiff_t threads_of_the_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
+}
+
+TEST(ReaderSlots, StreamsHaveNoThreads) {
+  constexpr int kStreams = 8;
+  const auto daemon = std::make_shared<Daemon>(1);
+  const std::ptrdiff_t before = threads_of_the_process();
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < kStreams; ++i) {
+    streams.push_back(std::make_unique<Stream>(daemon));
+    streams.back()->open(18);  // of twenty: no stream ends before the threads are counted
+    streams.back()->ended(streams.back()->program());
+    streams.back()->next().release();
+  }
+  EXPECT_LE(threads_of_the_process() - before, daemon->engine.state().threads);
 }
 
 TEST(ReaderSlots, WithoutTheMemoryOrTheReaderThereIsNone) {

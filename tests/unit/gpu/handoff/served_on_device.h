@@ -3,9 +3,10 @@
 // be checked on any machine.
 
 #include <atomic>
-#include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,7 +35,7 @@ struct Device {
   }
 };
 
-/// Batches made by the view's engine, in slots of a memory file. Waits for a slot like a GPU's
+/// Batches made by the view's engine, in slots of a memory file. Needs a free slot like a GPU's
 /// stream.
 class FakeStream final : public SlotStream {
  public:
@@ -61,9 +62,9 @@ class FakeStream final : public SlotStream {
     --device_.alive;
   }
 
-  Slot next() override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !free_.empty() || stopped_; });
+  std::optional<Slot> try_next() override {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty() && !stopped_) return std::nullopt;
     if (stopped_) throw Error(ErrorCode::interrupted, "the stream was stopped");
     if (device_.fail) throw Error(ErrorCode::io, "the device has failed");
     const std::uint32_t slot = *free_.begin();
@@ -86,20 +87,24 @@ class FakeStream final : public SlotStream {
     EXPECT_EQ(::pwrite(file_, batch->files[0].data(), bytes, static_cast<off_t>(slot * kSlotBytes)),
               static_cast<ssize_t>(bytes));
     ++device_.taken;
-    return {{{slot * kSlotBytes, bytes}},
-            [this, slot] {
-              const std::lock_guard again(mutex_);
-              ++device_.released;
-              free_.insert(slot);
-              changed_.notify_all();
-            },
-            {}};
+    return Slot{{{slot * kSlotBytes, bytes}},
+                [this, slot] {
+                  const std::lock_guard again(mutex_);
+                  ++device_.released;
+                  free_.insert(slot);
+                  if (changed_) changed_();
+                },
+                {}};
+  }
+  void on_change(std::function<void()> changed) override {
+    const std::lock_guard lock(mutex_);
+    changed_ = std::move(changed);
   }
   bool broken() const override { return device_.fail; }
   void stop() override {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    changed_.notify_all();
+    if (changed_) changed_();
   }
   std::uint32_t slots() const override { return slots_; }
   int fd() const override { return file_; }
@@ -114,7 +119,7 @@ class FakeStream final : public SlotStream {
   const std::uint32_t slots_;
   const int file_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::function<void()> changed_;
   std::set<std::uint32_t> free_;
   bool stopped_ = false;
 };
@@ -136,7 +141,9 @@ class ServedOnDevice {
                   .make_stream =
                       [this](const BatchRequest& first, std::uint64_t memory) {
                         return std::make_unique<FakeStream>(device, engine, first, memory);
-                      }},
+                      },
+                  .workers = &engine.executor(),
+                  .timers = &timers},
                  host, engine.counters(), log),
         directory(temporary_directory()) {
     HandoffServer::Options options;
@@ -161,6 +168,7 @@ class ServedOnDevice {
   Device device;
   Engine engine;
   HostDelivery host;
+  TimerThread timers;
   DeviceDelivery delivery;
   std::string directory;
   std::unique_ptr<HandoffServer> server;
