@@ -142,7 +142,7 @@ std::uint64_t FileSystem::size_of(const Node& node, FileNumber number) const {
     }
     case Node::Kind::coordinate: {
       const NdArray& values =
-          tree_.views()[node.index]->coordinates()[static_cast<std::size_t>(node.item)].values;
+          *tree_.views()[node.index]->coordinates()[static_cast<std::size_t>(node.item)].values;
       return npy_header(values.type, values.shape).size() + bytes_of(values.shape, values.type);
     }
     case Node::Kind::control:
@@ -263,7 +263,7 @@ std::shared_ptr<OpenFile> FileSystem::open_text(const Node& node) const {
     return std::make_shared<TextFile>(control_text(static_cast<ControlFile>(node.index)), direct);
   if (node.kind == Node::Kind::coordinate) {
     const auto& view = tree_.views()[node.index];
-    const NdArray& values = view->coordinates()[static_cast<std::size_t>(node.item)].values;
+    const NdArray& values = *view->coordinates()[static_cast<std::size_t>(node.item)].values;
     return std::make_shared<HeldFile>(npy_header(values.type, values.shape),
                                       std::span(values.data.data(), values.data.size()), view);
   }

@@ -1,6 +1,7 @@
 #include "engine/dataset/dataset.h"
 
 #include <algorithm>
+#include <cstring>
 #include <list>
 #include <map>
 #include <mutex>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/limits.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/axis_coordinates.h"
 #include "engine/dataset/fields.h"
@@ -19,6 +21,18 @@ namespace batchfs {
 struct Dataset::Cache {
   std::mutex mutex;
   std::map<std::string, Index> values;
+  /// Labels of selections, by dimension.
+  std::map<std::string, std::vector<std::weak_ptr<const NdArray>>> selections;
+
+  /// Precondition: `mutex` is held.
+  std::uint64_t bytes() const {
+    std::uint64_t result = 0;
+    for (const auto& [name, index] : values) result += index.values.data.size();
+    for (const auto& [name, each] : selections)
+      for (const auto& selection : each)
+        if (const auto labels = selection.lock()) result += labels->data.size();
+    return result;
+  }
 };
 
 namespace {
@@ -109,6 +123,22 @@ std::map<std::string, std::string> find_repeated_dims(const std::vector<Variable
   }
   std::erase_if(result, [&own](const auto& each) { return own.contains(each.first); });
   return result;
+}
+
+NdArray take(const NdArray& values, const Positions& positions) {
+  const std::size_t itemsize = values.type.itemsize;
+  NdArray result{values.type,
+                 {positions.size()},
+                 Buffer(static_cast<std::size_t>(positions.size()) * itemsize)};
+  for (std::int64_t i = 0; i < positions.size(); ++i)
+    std::memcpy(result.data.data() + static_cast<std::size_t>(i) * itemsize,
+                values.data.data() + static_cast<std::size_t>(positions[i]) * itemsize, itemsize);
+  return result;
+}
+
+bool are_equal(const NdArray& a, const NdArray& b) {
+  return a.type == b.type && a.shape == b.shape && a.data.size() == b.data.size() &&
+         (a.data.size() == 0 || std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0);
 }
 
 }  // namespace
@@ -290,13 +320,53 @@ const Dataset::Index& Dataset::index(const std::string& dim) const {
     const auto it = cache_->values.find(name);
     if (it != cache_->values.end()) return it->second;
   }
+  if (variable->axis == nullptr) check_labels(*variable, value_bytes(*variable));
   Index values = read_index(*variable);  // without the lock: it may take round trips
+  check_labels(*variable, values.values.data.size());
   const std::lock_guard lock(cache_->mutex);
   return cache_->values.emplace(name, std::move(values)).first->second;
 }
 
+void Dataset::check_labels(const Variable& variable, std::uint64_t bytes) const {
+  const std::lock_guard lock(cache_->mutex);
+  if (memory_limit_ == 0 || cache_->bytes() + bytes <= kFreeMetadata + memory_limit_ / 2) return;
+  throw Error(
+      ErrorCode::no_memory,
+      fmt::format("the {} labels of '{}' take {} of memory, and labels get half of {}; give "
+                  "more with --memory, or use positions, as in '#0:#4'",
+                  element_count(variable.shape), variable.name, format_size(bytes),
+                  format_size(memory_limit_)));
+}
+
+std::shared_ptr<const NdArray> Dataset::labels_at(const std::string& dim,
+                                                  const Positions& positions) const {
+  const NdArray& all = index(dim).values;
+  if (positions.is_range() && positions.size() == all.shape[0])
+    return {std::shared_ptr<void>(), &all};
+  const Variable& variable = *index_of(dim);
+  check_labels(variable, static_cast<std::uint64_t>(positions.size()) * all.type.itemsize);
+  NdArray labels = take(all, positions);
+  const std::lock_guard lock(cache_->mutex);
+  auto& selections = cache_->selections[variable.name];
+  std::erase_if(selections, [](const auto& each) { return each.expired(); });
+  for (const auto& each : selections)
+    if (const auto known = each.lock(); known != nullptr && are_equal(*known, labels)) return known;
+  const auto made = std::make_shared<const NdArray>(std::move(labels));
+  selections.push_back(made);
+  return made;
+}
+
+std::uint64_t Dataset::held_labels(std::set<const Dataset*>& counted) const {
+  if (!counted.insert(this).second) return 0;
+  std::uint64_t bytes = 0;
+  for (const auto& [dim, dataset] : indices_) bytes += dataset->held_labels(counted);
+  const std::lock_guard lock(cache_->mutex);
+  return bytes + cache_->bytes();
+}
+
 void Dataset::load_index_values() const {
   std::vector<std::thread> readers;
+  std::uint64_t bytes = 0;
   const auto read = [this](const std::string& name) {
     try {
       index_values(name);
@@ -306,12 +376,15 @@ void Dataset::load_index_values() const {
   };
   try {
     for (const auto& [dim, size] : dims_)
-      if (original_dim(dim) == dim && index_of(dim) != nullptr && readers.size() < 64)
+      if (original_dim(dim) == dim && index_of(dim) != nullptr && readers.size() < 64 &&
+          value_bytes(*index_of(dim)) <= kFreeMetadata - bytes) {
+        bytes += value_bytes(*index_of(dim));
         readers.emplace_back(read, dim);
+      }
   } catch (const std::exception&) {
     // The system refuses another thread.
   }
-  // Dimensions without a thread are read when needed.
+  // Dimensions without a thread, and those of many labels, are read when needed.
   for (std::thread& reader : readers) reader.join();
 }
 

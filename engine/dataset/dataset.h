@@ -145,9 +145,16 @@ class Dataset {
   /// The index coordinate of a dimension (the 1-d variable of its name); nullptr when there is
   /// none.
   const Variable* index_of(const std::string& dim) const;
-  /// The decoded values of a dimension's index coordinate, read once and kept.
+  /// The decoded values of a dimension's index coordinate, read once and kept. Throws no_memory
+  /// where all labels together would take more than kFreeMetadata and half of memory_limit().
   const Index& index(const std::string& dim) const;
   const NdArray& index_values(const std::string& dim) const { return index(dim).values; }
+  /// The labels at some positions of a dimension with an index coordinate: one copy in memory for
+  /// all who ask for the same. Valid as long as the dataset. Throws as index().
+  std::shared_ptr<const NdArray> labels_at(const std::string& dim,
+                                           const Positions& positions) const;
+  /// Bytes of all labels that are in memory now; 0 if the dataset is in `counted`, which it joins.
+  std::uint64_t held_labels(std::set<const Dataset*>& counted) const;
   /// Reads all of them at once: from a remote store that is one round trip instead of many. Errors
   /// come from index_values().
   void load_index_values() const;
@@ -163,6 +170,9 @@ class Dataset {
   std::vector<std::string> other_names_;
   std::map<std::string, std::string> repeated_dims_;
   struct Cache;
+  /// Throws no_memory unless `bytes` more for the labels of the variable leave memory for batches.
+  void check_labels(const Variable& variable, std::uint64_t bytes) const;
+
   std::unique_ptr<Cache> cache_;
 };
 

@@ -16,10 +16,9 @@ namespace {
 NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
                    const std::string& name) {
   constexpr std::uint64_t kMaxStringBytes = UINT64_C(1) << 30;
-  std::vector<std::u32string> texts;
+  // Decoded twice: all of them together would take several times the memory of the result.
   std::size_t longest = 1;
-  for (const std::string& string : strings)
-    longest = std::max(longest, texts.emplace_back(code_points(string)).size());
+  for (const std::string& string : strings) longest = std::max(longest, code_points(string).size());
   if (longest * 4 * std::max<std::size_t>(strings.size(), 1) > kMaxStringBytes)
     throw Error(ErrorCode::not_supported,
                 fmt::format("{} strings, the longest of {} characters, are more than 1 GB",
@@ -28,9 +27,9 @@ NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
   NdArray result{make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest)), shape,
                  Buffer(strings.size() * longest * 4)};
   if (result.data.size() > 0) std::memset(result.data.data(), 0, result.data.size());
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    if (!texts[i].empty())
-      std::memcpy(result.data.data() + i * longest * 4, texts[i].data(), texts[i].size() * 4);
+  for (std::size_t i = 0; i < strings.size(); ++i)
+    if (const std::u32string text = code_points(strings[i]); !text.empty())
+      std::memcpy(result.data.data() + i * longest * 4, text.data(), text.size() * 4);
   return result;
 }
 
@@ -72,6 +71,23 @@ NdArray decoded(const NdArray& stored, const CfDecoding& cf) {
       .convert(stored.shape, stored.data.data(), c_strides(stored.shape, stored.type.itemsize),
                result.data.data(), c_strides(result.shape, result.type.itemsize));
   return result;
+}
+
+/// Stored values of a variable, decoded as `shape`.
+NdArray decoded_values(const Variable& variable, NdArray stored, const Dims& shape) {
+  const CfDecoding& cf = variable.cf;
+  if (cf.joined_characters > 0 || cf.is_identity()) {
+    stored.type = cf.decoded;
+    stored.shape = shape;
+    return stored;
+  }
+  try {
+    NdArray result = decoded(stored, cf);
+    stored.data.discard();  // the pool would keep it
+    return result;
+  } catch (Error& error) {
+    throw error.at(variable.name);
+  }
 }
 
 /// Times that datetime64[ns] does not hold are left as numbers.
@@ -150,26 +166,39 @@ NdArray read_variable(const Variable& variable, Decode decode) {
   if (variable.axis != nullptr) return axis_values(variable);
   NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
   if (decode == Decode::raw) return stored;
-  const CfDecoding& cf = variable.cf;
-  if (cf.joined_characters > 0 || cf.is_identity()) {
-    stored.type = cf.decoded;
-    stored.shape = variable.shape;
-    return stored;
-  }
-  try {
-    return decoded(stored, cf);
-  } catch (Error& error) {
-    throw error.at(variable.name);
-  }
+  return decoded_values(variable, std::move(stored), variable.shape);
+}
+
+std::uint64_t value_bytes(const Variable& variable) {
+  constexpr std::uint64_t kString = 4 * 16;
+  const auto count = static_cast<std::uint64_t>(element_count(variable.shape));
+  return count * (variable.strings != nullptr ? kString : variable.cf.decoded.itemsize);
+}
+
+bool is_read_in_parts(const Variable& variable) {
+  // Whether times are decoded depends on all of them.
+  return variable.array != nullptr && !variable.is_concatenated() &&
+         variable.cf.time != CfDecoding::Time::datetime && !variable.shape.empty();
+}
+
+NdArray read_part(const Variable& variable, std::int64_t first, std::int64_t count) {
+  Box box = whole_box(variable.array->shape());
+  box.start[0] = first;
+  box.shape[0] = count;
+  Dims shape = variable.shape;
+  shape[0] = count;
+  return decoded_values(variable, read_stored(*variable.array, box), shape);
 }
 
 Dataset::Index read_index(const Variable& variable) {
   if (variable.array == nullptr || variable.cf.time != CfDecoding::Time::datetime ||
       variable.is_concatenated())
     return {read_variable(variable), variable.cf};
-  const NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
+  NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
   try {
-    return {decoded(stored, variable.cf), variable.cf};
+    NdArray values = decoded(stored, variable.cf);
+    stored.data.discard();  // the pool would keep it
+    return {std::move(values), variable.cf};
   } catch (const Error& error) {
     if (!are_far_times(variable.cf, error)) throw;
   }

@@ -12,6 +12,15 @@ namespace batchfs {
 /// corrupt for damaged chunks.
 NdArray read_variable(const Variable& variable, Decode decode = Decode::cf);
 
+/// Bytes of the values in memory; a string of any length counts as one of 16 characters.
+std::uint64_t value_bytes(const Variable& variable);
+
+/// Can a part of the values be read by itself, by read_part()?
+bool is_read_in_parts(const Variable& variable);
+/// The values of `count` positions from `first` on along the first dimension. Precondition:
+/// is_read_in_parts(). Throws as read_variable().
+NdArray read_part(const Variable& variable, std::int64_t first, std::int64_t count);
+
 /// Reads a coordinate as xarray decodes it: where some of the times lie outside of datetime64[ns]
 /// all of them are numbers, with a note in the decoding.
 Dataset::Index read_index(const Variable& variable);

@@ -108,8 +108,8 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
       if (!form_.coordinates.contains(coordinate.name) &&
           std::count(variable.dims.begin(), variable.dims.end(), coordinate.name) > 0) {
         Json labels = Json::array();
-        for (std::int64_t i = 0; i < coordinate.values.shape[0]; ++i)
-          labels.push_back(label_json(coordinate.values, i));
+        for (std::int64_t i = 0; i < coordinate.values->shape[0]; ++i)
+          labels.push_back(label_json(*coordinate.values, i));
         form_.coordinates[coordinate.name] = std::move(labels);
       }
 }

@@ -21,13 +21,13 @@ BatchCoordinate along_samples(const View& view, const std::string& name, std::si
                               std::int64_t epoch, std::int64_t batch) {
   const std::string& dim = view.window_dims()[w].name;
   const View::Coordinate* index = index_of(view, dim);
-  const DataType type = index != nullptr ? index->values.type : make_type(Kind::signed_int, 8);
+  const DataType type = index != nullptr ? index->values->type : make_type(Kind::signed_int, 8);
   const auto read = [&view, &dim, index, w, epoch, batch, itemsize = type.itemsize](
                         RowRange range, std::byte* out) {
     for_each_range(range, [&](RowRange part) {
       for (const Dims& starts : view.window_starts(epoch, batch, part)) {
         const std::int64_t position = view.selected(dim)[starts[w]];
-        const auto* label = index != nullptr ? index->values.data.data() +
+        const auto* label = index != nullptr ? index->values->data.data() +
                                                    static_cast<std::size_t>(starts[w]) * itemsize
                                              : reinterpret_cast<const std::byte*>(&position);
         std::memcpy(out, label, itemsize);
@@ -64,11 +64,11 @@ std::optional<BatchCoordinate> tensor_coordinate(const View& view, const TensorS
     const std::int64_t size = coarse_along(tensor.coarsen, coordinate.name);
     BatchCoordinate result;
     if (size > 1) {
-      std::optional<NdArray> values = coarse_labels(coordinate.values, size);
+      std::optional<NdArray> values = coarse_labels(*coordinate.values, size);
       if (!values) return std::nullopt;
       result = whole_coordinate(std::move(*values));
     } else {
-      result = coordinate_part(coordinate.values, 0, coordinate.values.shape[0]);
+      result = coordinate_part(*coordinate.values, 0, coordinate.values->shape[0]);
     }
     result.name = dim;
     result.dims = {dim};

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/limits.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/attributes.h"
 #include "engine/dataset/labels.h"
@@ -22,15 +23,10 @@ namespace {
 
 constexpr std::uint64_t kMaxCoordinate = 64 << 20;
 
-NdArray take(const NdArray& values, const Positions& positions) {
-  const std::size_t itemsize = values.type.itemsize;
-  NdArray result{values.type,
-                 {positions.size()},
-                 Buffer(static_cast<std::size_t>(positions.size()) * itemsize)};
-  for (std::int64_t i = 0; i < positions.size(); ++i)
-    std::memcpy(result.data.data() + static_cast<std::size_t>(i) * itemsize,
-                values.data.data() + static_cast<std::size_t>(positions[i]) * itemsize, itemsize);
-  return result;
+/// Bytes of labels that are read for a dimension although nothing needs them.
+std::uint64_t max_coordinate(const Dataset& dataset) {
+  const std::uint64_t limit = dataset.memory_limit();
+  return limit == 0 ? kMaxCoordinate : std::min(kMaxCoordinate, kFreeMetadata + limit / 4);
 }
 
 }  // namespace
@@ -354,13 +350,17 @@ void View::collect_coordinates() {
         });
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
-    if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kMaxCoordinate) continue;
-    const Dataset::Index& labels = dataset_->index(dim);
-    coordinates_.push_back({dim,
-                            {dim},
-                            take(labels.values, selected(dim)),
-                            labels.cf.note,
-                            decoded_attributes(*index, labels.cf)});
+    if (value_bytes(*index) > max_coordinate(*dataset_)) continue;
+    std::shared_ptr<const NdArray> values;
+    try {
+      values = dataset_->labels_at(dim, selected(dim));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory) throw;
+      continue;  // as those of more than max_coordinate()
+    }
+    const CfDecoding& cf = dataset_->index(dim).cf;
+    coordinates_.push_back(
+        {dim, {dim}, std::move(values), cf.note, decoded_attributes(*index, cf)});
   }
 }
 

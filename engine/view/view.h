@@ -190,11 +190,13 @@ class View {
   struct Coordinate {
     std::string name;
     std::vector<std::string> dims;
-    NdArray values;
-    std::string note;                  // as CfDecoding's
-    Json attributes = Json::object();  // see decoded_attributes()
+    std::shared_ptr<const NdArray> values;  // lives no longer than the view
+    std::string note;                       // as CfDecoding's
+    Json attributes = Json::object();       // see decoded_attributes()
   };
   const std::vector<Coordinate>& coordinates() const { return coordinates_; }
+  /// Bytes of the lists of its samples that the view keeps in memory, without those of components.
+  virtual std::uint64_t held_memory() const { return 0; }
   /// Coordinates of the tensors of one batch, for the zarr format: along "sample" and the tensor
   /// dims. They refer to this view.
   virtual std::vector<BatchCoordinate> batch_coordinates(std::int64_t epoch,

@@ -61,7 +61,7 @@ std::vector<ProvenanceList> View::provenance_lists(std::int64_t epoch, std::int6
       lists.push_back({index->name, true, row_count(batch),
                        [this, epoch, batch, w, index](RowRange range, JsonWriter& out) {
                          for (const Row& row : rows(epoch, batch, range))
-                           out.value(label_json(index->values, row.starts[w]));
+                           out.value(label_json(*index->values, row.starts[w]));
                        }});
   return lists;
 }

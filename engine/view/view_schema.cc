@@ -130,8 +130,8 @@ Json View::schema() const {
   for (const Coordinate& coordinate : coordinates_) {
     Json entry{{"name", coordinate.name},
                {"dims", coordinate.dims},
-               {"dtype", coordinate.values.type.name()},
-               {"size", coordinate.values.shape[0]},
+               {"dtype", coordinate.values->type.name()},
+               {"size", coordinate.values->shape[0]},
                {"attributes", coordinate.attributes}};
     if (!coordinate.note.empty()) entry["note"] = coordinate.note;
     coordinates.push_back(std::move(entry));

@@ -63,6 +63,15 @@ class WindowView final : public View {
     collect_coordinates();
   }
 
+  std::uint64_t held_memory() const override {
+    std::uint64_t bytes = 0;
+    for (const WindowGrid::Starts& starts : grid_.allowed)
+      if (starts != nullptr) bytes += starts->size() * sizeof(std::int64_t);
+    if (allowed_ != nullptr) bytes += allowed_->words().size_bytes();
+    if (index_ != nullptr && index_ != allowed_) bytes += index_->words().size_bytes();
+    return bytes;
+  }
+
   std::int64_t samples() const override { return samples_; }
   std::int64_t batch_size() const override { return spec_.batch_size; }
 

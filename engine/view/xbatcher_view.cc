@@ -74,7 +74,7 @@ class XbatcherView final : public View {
           std::any_of(tensors_.begin(), tensors_.end(), is_called))
         continue;
       const std::int64_t first = w < 0 ? 0 : starts[static_cast<std::size_t>(w)];
-      BatchCoordinate coordinate = coordinate_part(whole.values, first, extent(whole.name));
+      BatchCoordinate coordinate = coordinate_part(*whole.values, first, extent(whole.name));
       coordinate.name = whole.name;
       coordinate.dims = {whole.name};
       coordinate.note = whole.note;

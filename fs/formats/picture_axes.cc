@@ -70,8 +70,8 @@ std::vector<DimFacts> facts_of(const View& view, const TensorSpec& tensor) {
     for (const View::Coordinate& coordinate : view.coordinates())
       if (coordinate.name == dim.name && role_by_attributes(dim) == Role::unknown) {
         dim.attributes = coordinate.attributes;
-        dim.is_time = coordinate.values.type.kind == Kind::datetime ||
-                      coordinate.values.type.kind == Kind::timedelta;
+        dim.is_time = coordinate.values->type.kind == Kind::datetime ||
+                      coordinate.values->type.kind == Kind::timedelta;
       }
     result.push_back(std::move(dim));
   }

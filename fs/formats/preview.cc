@@ -22,7 +22,7 @@ constexpr std::int64_t kMargin = 8, kGap = 6, kBarWidth = 10,
 bool goes_north(const View& view, const std::string& dim) {
   return std::any_of(view.coordinates().begin(), view.coordinates().end(),
                      [&](const View::Coordinate& coordinate) {
-                       return coordinate.name == dim && goes_north(dim, coordinate.values);
+                       return coordinate.name == dim && goes_north(dim, *coordinate.values);
                      });
 }
 
@@ -112,9 +112,9 @@ std::optional<Bands> bands_of(const View& view, const TensorSpec& tensor,
       names = tensor.channels;
     } else {
       for (const View::Coordinate& coordinate : view.coordinates())
-        if (coordinate.name == tensor.dims[d] && is_text(coordinate.values.type))
-          for (std::int64_t i = 0; i < coordinate.values.shape[0]; ++i)
-            names.push_back(label_text(coordinate.values, i));
+        if (coordinate.name == tensor.dims[d] && is_text(coordinate.values->type))
+          for (std::int64_t i = 0; i < coordinate.values->shape[0]; ++i)
+            names.push_back(label_text(*coordinate.values, i));
     }
     const auto bands = colour_bands(names);
     if (!bands) continue;
@@ -207,7 +207,7 @@ std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, s
   const auto is_date = [&](const std::string& dim) {
     return std::any_of(view.coordinates().begin(), view.coordinates().end(),
                        [&](const View::Coordinate& c) {
-                         return c.name == dim && c.values.type.kind == Kind::datetime;
+                         return c.name == dim && c.values->type.kind == Kind::datetime;
                        });
   };
   for (const bool dates : {true, false})

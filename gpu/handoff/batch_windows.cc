@@ -21,7 +21,7 @@ std::vector<std::byte> coordinate_bytes(const View& view) {
   const std::vector<View::Coordinate>& coordinates = view.coordinates();
   std::vector<std::byte> bytes(coordinates.size() * sizeof(CoordinateRecord));
   for (std::size_t c = 0; c < coordinates.size(); ++c) {
-    const auto& values = coordinates[c].values.data;
+    const auto& values = coordinates[c].values->data;
     CoordinateRecord record{(bytes.size() + 7) / 8 * 8, values.size()};
     if (record.offset + record.bytes > kMaxSent) record.bytes = 0;
     bytes.resize(record.offset);

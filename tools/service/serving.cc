@@ -1,5 +1,6 @@
 #include "tools/service/serving.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -10,7 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/limits.h"
 #include "engine/base/printable.h"
+#include "engine/base/strings.h"
 #include "engine/pipeline/engine_errors.h"
 #include "engine/view/samples/duration.h"
 #include "fs/formats/formats.h"
@@ -26,17 +29,56 @@ std::string absolute_store(const std::string& store) {
              : store;
 }
 
+namespace {
+
+/// Memory that views keep.
+class HeldByViews {
+ public:
+  void add(const View& view) {
+    lists_ += view.held_memory();
+    datasets_.insert(view.dataset().get());
+    for (const auto& component : view.components()) add(*component);
+  }
+  std::uint64_t beyond_free() const {
+    std::uint64_t bytes = lists_;
+    std::set<const Dataset*> counted;
+    for (const Dataset* dataset : datasets_) bytes += dataset->held_labels(counted);
+    return bytes - std::min(bytes, kFreeMetadata);
+  }
+
+ private:
+  std::uint64_t lists_ = 0;
+  std::set<const Dataset*> datasets_;
+};
+
+}  // namespace
+
+std::uint64_t held_memory(const std::vector<std::shared_ptr<const View>>& views) {
+  HeldByViews held;
+  for (const auto& view : views) held.add(*view);
+  return held.beyond_free();
+}
+
 std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
                                                     const std::vector<std::string>& files,
                                                     const CheckFile& check_file,
                                                     const std::optional<StandardInput>& input) {
   std::vector<std::shared_ptr<const View>> views;
   std::set<std::string> names;
+  HeldByViews held;
   for (const std::string& file : files) {
     for (auto& view : load_parts(datasets, file, check_file, input)) {
       if (!names.insert(view->name()).second)
         throw Error(ErrorCode::invalid_argument,
                     "two views have the name '" + view->name() + "'; give one another \"name\"",
+                    file);
+      held.add(*view);
+      const std::uint64_t bytes = held.beyond_free(), limit = view->dataset()->memory_limit();
+      if (limit != 0 && bytes > limit / 2)
+        throw Error(ErrorCode::no_memory,
+                    fmt::format("labels and samples of the views up to '{}' take {} of memory, and "
+                                "they get half of {}; give more with --memory",
+                                view->name(), format_size(bytes), format_size(limit)),
                     file);
       views.push_back(std::move(view));
     }

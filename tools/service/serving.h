@@ -27,7 +27,11 @@ std::string absolute_store(const std::string& store);
 std::shared_ptr<const Dataset> described_dataset(const OpenedStore& opened, GroupDatasets& datasets,
                                                  Log& log);
 
-/// Throws invalid_argument if two views have the same name.
+/// Bytes that views keep beyond kFreeMetadata: labels of coordinates, and lists of samples.
+std::uint64_t held_memory(const std::vector<std::shared_ptr<const View>>& views);
+
+/// Throws invalid_argument if two views have the same name, and no_memory if views keep more than
+/// half of --memory.
 std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
                                                     const std::vector<std::string>& files,
                                                     const CheckFile& check_file = {},

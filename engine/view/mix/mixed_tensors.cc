@@ -74,13 +74,13 @@ const View::Coordinate* coordinate_of(const View& view, const std::string& dim) 
 }
 
 bool have_one_type(const View::Coordinate& a, const View::Coordinate& b) {
-  return a.values.type == b.values.type && a.note == b.note;
+  return a.values->type == b.values->type && a.note == b.note;
 }
 
 bool are_equal(const View::Coordinate& a, const View::Coordinate& b) {
-  return have_one_type(a, b) && a.values.data.size() == b.values.data.size() &&
-         (a.values.data.size() == 0 ||
-          std::memcmp(a.values.data.data(), b.values.data.data(), a.values.data.size()) == 0);
+  return have_one_type(a, b) && a.values->data.size() == b.values->data.size() &&
+         (a.values->data.size() == 0 ||
+          std::memcmp(a.values->data.data(), b.values->data.data(), a.values->data.size()) == 0);
 }
 
 bool are_equal(const Positions& a, const Positions& b) {
@@ -91,31 +91,25 @@ bool are_equal(const Positions& a, const Positions& b) {
   return true;
 }
 
-View::Coordinate copy_of(const View::Coordinate& coordinate) {
-  Buffer data(coordinate.values.data.size());
-  if (data.size() > 0) std::memcpy(data.data(), coordinate.values.data.data(), data.size());
-  return {coordinate.name, coordinate.dims,
-          NdArray{coordinate.values.type, coordinate.values.shape, std::move(data)},
-          coordinate.note, coordinate.attributes};
-}
-
 /// The labels of one after the other.
 View::Coordinate one_after_the_other(const std::vector<const View::Coordinate*>& parts) {
   std::size_t bytes = 0;
   std::int64_t size = 0;
   for (const View::Coordinate* part : parts) {
-    bytes += part->values.data.size();
-    size += part->values.shape[0];
+    bytes += part->values->data.size();
+    size += part->values->shape[0];
   }
   Buffer data(bytes);
   bytes = 0;
   for (const View::Coordinate* part : parts) {
-    if (part->values.data.size() > 0)
-      std::memcpy(data.data() + bytes, part->values.data.data(), part->values.data.size());
-    bytes += part->values.data.size();
+    if (part->values->data.size() > 0)
+      std::memcpy(data.data() + bytes, part->values->data.data(), part->values->data.size());
+    bytes += part->values->data.size();
   }
-  return {parts[0]->name, parts[0]->dims, NdArray{parts[0]->values.type, {size}, std::move(data)},
-          parts[0]->note, parts[0]->attributes};
+  const DataType& type = parts[0]->values->type;
+  return {parts[0]->name, parts[0]->dims,
+          std::make_shared<const NdArray>(NdArray{type, {size}, std::move(data)}), parts[0]->note,
+          parts[0]->attributes};
 }
 
 /// The positions of one after the other; those of the mixture where they exceed the limit of a
@@ -149,13 +143,13 @@ void mix_window(const std::vector<std::shared_ptr<const View>>& views, std::size
            (labels[0] == nullptr || are_equal(*labels[0], *labels.back()));
     labelled = labelled && labels.back() != nullptr && labels[0] != nullptr &&
                have_one_type(*labels[0], *labels.back());
-    if (labels.back() != nullptr) bytes += labels.back()->values.data.size();
+    if (labels.back() != nullptr) bytes += labels.back()->values->data.size();
   }
   labelled = labelled && bytes <= kMaxLabels;
   if (same) {
     result.first.emplace_back(views.size());
     result.selected.push_back(views[0]->selected(dim));
-    if (labels[0] != nullptr) result.coordinates.push_back(copy_of(*labels[0]));
+    if (labels[0] != nullptr) result.coordinates.push_back(*labels[0]);
     return;
   }
   result.first.push_back(std::move(first));
@@ -221,7 +215,7 @@ MixedWindows mix_windows(const std::vector<std::shared_ptr<const View>>& views,
       if (own == nullptr || !are_equal(coordinate, *own)) other = i;
     }
     if (other == 0)
-      result.coordinates.push_back(copy_of(coordinate));
+      result.coordinates.push_back(coordinate);
     else if (has_tensor_dim(views[0]->tensors(), coordinate.name))
       result.warnings.push_back(
           fmt::format("'{}' and '{}' have other labels along '{}': batches "

@@ -237,7 +237,7 @@ class MixedView final : public View {
         lists.push_back(of_samples(
             dim, true, [this, w, &dim](const Sample& sample, const Dims& own, JsonWriter& out) {
               const Coordinate* index = views_[sample.component]->index_coordinate(dim);
-              out.value(label_json(index->values, own[w]));
+              out.value(label_json(*index->values, own[w]));
             }));
     return lists;
   }

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/limits.h"
 #include "engine/base/rounding.h"
+#include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
 #include "engine/dataset/read_variable.h"
 #include "engine/view/samples/where.h"
@@ -94,9 +96,10 @@ class Classes {
  public:
   Classes(SplitAxis& axis, bool texts) : axis_(axis), texts_(texts) { axis_.begins.clear(); }
 
+  /// Is it the first position of its class?
   template <class Text>
-  void add(std::int64_t position, const Key& key, Text&& text) {
-    if (!axis_.begins.empty() && key == last_) return;
+  bool add(std::int64_t position, const Key& key, Text&& text) {
+    if (!axis_.begins.empty() && key == last_) return false;
     const auto [found, is_new] = numbers_.try_emplace(key, axis_.class_count);
     if (is_new) {
       ++axis_.class_count;
@@ -105,6 +108,7 @@ class Classes {
     axis_.begins.push_back(position);
     axis_.classes.push_back(found->second);
     last_ = key;
+    return is_new;
   }
 
  private:
@@ -155,7 +159,66 @@ std::string field_text(CalendarField field, std::int64_t value) {
   return field == CalendarField::season ? kSeasons[value] : std::to_string(value);
 }
 
-SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& group) {
+/// The values of a variable along its dimension, which are read in pieces where they can be.
+class GroupValues {
+ public:
+  GroupValues(const RestrictedView& view, const Variable& variable, const std::string& path,
+              bool whole)
+      : variable_(variable), size_(view.dataset.dim_size(variable.dims.front())) {
+    const std::string& dim = variable.dims.front();
+    if (view.dataset.index_of(dim) == &variable) {
+      values_ = &view.dataset.index(dim);
+      end_ = size_;
+    } else if (!whole && is_read_in_parts(variable) && view.selected.at(dim).is_range()) {
+      const std::int64_t chunk = variable.metadata->chunk_shape[0];
+      piece_ = std::max<std::int64_t>(kPiece / chunk, 1) * chunk;
+      own_.cf = variable.cf;
+    } else {
+      const std::uint64_t bytes = value_bytes(variable), limit = view.dataset.memory_limit();
+      if (limit != 0 && bytes > kFreeMetadata + limit / 2)
+        throw Error(ErrorCode::no_memory,
+                    fmt::format("{}: '{}' takes {} of memory, and groups get half of {}; give more "
+                                "with --memory",
+                                path, variable.name, format_size(bytes), format_size(limit)));
+      own_ = read_index(variable);
+      end_ = size_;
+    }
+  }
+
+  /// The values that were read last; all of them if `whole`.
+  const Dataset::Index& current() const { return *values_; }
+  /// The values that hold a position, and its place among them. Valid until the next call.
+  std::pair<const Dataset::Index&, std::int64_t> at(std::int64_t position) {
+    if (position < first_ || position >= end_) {
+      own_.values = NdArray();  // before the next piece takes memory
+      first_ = position / piece_ * piece_;
+      end_ = std::min(first_ + piece_, size_);
+      own_.values = read_part(variable_, first_, end_ - first_);
+    }
+    return {*values_, position - first_};
+  }
+
+ private:
+  static constexpr std::int64_t kPiece = 1 << 16;  // positions; whole chunks
+  const Variable& variable_;
+  const std::int64_t size_;
+  Dataset::Index own_;
+  const Dataset::Index* values_ = &own_;
+  std::int64_t piece_ = 1, first_ = 0, end_ = 0;
+};
+
+/// Throws no_memory where the texts of groups leave too little of it for batches.
+void check_group_texts(const std::string& path, std::int32_t groups, std::uint64_t bytes,
+                       std::uint64_t limit) {
+  if (limit == 0 || bytes <= kFreeMetadata + limit / 2) return;
+  throw Error(
+      ErrorCode::no_memory,
+      fmt::format("{}: more than {} groups, which take {} of memory, and groups get half of "
+                  "{}; give more with --memory",
+                  path, groups - 1, format_size(bytes), format_size(limit)));
+}
+
+SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& group, bool by_hash) {
   const auto fail = [&](const std::string& why) {
     return Error(ErrorCode::invalid_argument, fmt::format("{}: {}", group.path, why));
   };
@@ -181,13 +244,11 @@ SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& grou
   SplitAxis axis{.dim = dim, .window = window_of_split(view, dim, group.path)};
   check_restricted_length(view.dataset, dim, group.path);
   const Positions& selected = view.selected.at(dim);
-  const bool is_index = view.dataset.index_of(dim) == variable;
-  const Dataset::Index own = is_index ? Dataset::Index{} : read_index(*variable);
-  const Dataset::Index& index = is_index ? view.dataset.index(dim) : own;
+  GroupValues values(view, *variable, group.path, group.field.has_value());
   if (group.field) {
-    const auto times = TimeAxis::of(index);
+    const auto times = TimeAxis::of(values.current());
     if (!times) throw fail(fmt::format("'{}' holds no dates", group.variable));
-    Classes<std::int64_t> classes(axis, true);
+    Classes<std::int64_t> classes(axis, by_hash);
     for (std::int64_t p = 0; p < selected.size(); ++p) {
       const auto time = times->nanoseconds(selected[p]);
       const auto moment = time ? moment_of(*time) : std::nullopt;
@@ -198,19 +259,25 @@ SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& grou
     }
   } else {
     // By text: NaN equals NaN, and -0 equals 0 where both are written so.
-    const std::size_t itemsize = index.values.type.itemsize;
-    Classes<std::string> classes(axis, true);
-    std::unordered_map<std::string, std::string> texts;  // of the bytes of a value
+    constexpr std::size_t kKnown = 4096, kNode = 160;
+    Classes<std::string> classes(axis, by_hash);
+    std::unordered_map<std::string, std::string> texts;  // of the bytes of values; not of all
+    std::uint64_t bytes = 0;
     for (std::int64_t p = 0; p < selected.size(); ++p) {
+      const auto [index, at] = values.at(selected[p]);
+      const std::size_t itemsize = index.values.type.itemsize;
       const auto* value = reinterpret_cast<const char*>(index.values.data.data()) +
-                          static_cast<std::size_t>(selected[p]) * itemsize;
+                          static_cast<std::size_t>(at) * itemsize;
+      if (texts.size() >= kKnown) texts.clear();
       const auto [found, is_new] = texts.try_emplace(std::string(value, itemsize));
       // Lengths of time by their counts, which decide on the part.
       if (is_new)
-        found->second = index.values.type.kind == Kind::timedelta
-                            ? label_text(index.values, selected[p])
-                            : label_text(index, selected[p]);
-      classes.add(p, found->second, [&] { return found->second; });
+        found->second = index.values.type.kind == Kind::timedelta ? label_text(index.values, at)
+                                                                  : label_text(index, at);
+      const std::string& text = found->second;
+      if (!classes.add(p, text, [&] { return text; })) continue;
+      bytes += kNode + (by_hash ? 2 : 1) * text.size();
+      check_group_texts(group.path, axis.class_count, bytes, view.dataset.memory_limit());
     }
   }
   axis.begins.push_back(selected.size());
@@ -263,7 +330,8 @@ std::vector<SplitAxis> split_axes(const RestrictedView& view, const SplitSpec& s
   if (split.is_drawn()) {
     for (const SplitSpec::Length& block : split.blocks)
       add(axis_of_blocks(view, split, block), block.path);
-    for (const SplitSpec::Group& group : split.groups) add(axis_of_group(view, group), group.path);
+    for (const SplitSpec::Group& group : split.groups)
+      add(axis_of_group(view, group, split.by_hash), group.path);
   } else {
     std::set<std::size_t> named;
     for (const SplitSpec::Part& part : split.parts)

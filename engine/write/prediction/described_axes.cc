@@ -25,9 +25,9 @@ Error coarse(const std::string& tensor, const std::string& dim) {
 
 AxisLabels decoded(const View::Coordinate& coordinate) {
   const auto bytes = std::as_bytes(std::span(
-      coordinate.values.data.data(),
-      static_cast<std::size_t>(coordinate.values.shape[0]) * coordinate.values.type.itemsize));
-  return {coordinate.values.type, {bytes.begin(), bytes.end()}, coordinate.attributes};
+      coordinate.values->data.data(),
+      static_cast<std::size_t>(coordinate.values->shape[0]) * coordinate.values->type.itemsize));
+  return {coordinate.values->type, {bytes.begin(), bytes.end()}, coordinate.attributes};
 }
 
 AxisLabels counts(const DataType& type, const std::vector<std::int64_t>& values) {
@@ -62,7 +62,7 @@ std::shared_ptr<const CoordinateLabels> AxisDescriber::labels(const std::string&
 DescribedAxis AxisDescriber::whole(const std::string& dim, std::int64_t length,
                                    const std::string& tensor) const {
   const View::Coordinate* found = coordinate(dim);
-  if (found != nullptr && found->values.shape[0] != length) throw coarse(tensor, dim);
+  if (found != nullptr && found->values->shape[0] != length) throw coarse(tensor, dim);
   DescribedAxis result{.axis = {.name = dim, .length = length, .labels = labels(dim)}, .dim = dim};
   result.steps.resize(static_cast<std::size_t>(length));
   std::iota(result.steps.begin(), result.steps.end(), std::int64_t{0});
@@ -146,7 +146,7 @@ DescribedAxis AxisDescriber::lead(const DescribedAxis& windowed) const {
 std::string AxisDescriber::time_dim() const {
   for (const WindowDim& window : view_.window_dims())
     if (const auto* found = coordinate(window.name);
-        found != nullptr && found->values.type.kind == Kind::datetime)
+        found != nullptr && found->values->type.kind == Kind::datetime)
       return window.name;
   if (window_of("time") >= 0) return "time";
   throw Error(ErrorCode::invalid_argument,
@@ -156,11 +156,11 @@ std::string AxisDescriber::time_dim() const {
 /// Nanoseconds between neighbouring labels, where they are the same everywhere.
 std::optional<std::int64_t> AxisDescriber::spacing(const std::string& dim) const {
   const View::Coordinate* found = coordinate(dim);
-  if (found == nullptr || found->values.type.kind != Kind::datetime || found->values.shape[0] < 2)
+  if (found == nullptr || found->values->type.kind != Kind::datetime || found->values->shape[0] < 2)
     return std::nullopt;
   std::optional<__int128> before, gap;
-  for (std::int64_t i = 0; i < found->values.shape[0]; ++i) {
-    const auto time = time_nanoseconds(label_count(found->values, i), found->values.type);
+  for (std::int64_t i = 0; i < found->values->shape[0]; ++i) {
+    const auto time = time_nanoseconds(label_count(*found->values, i), found->values->type);
     if (!time) return std::nullopt;
     if (before && gap && *time - *before != *gap) return std::nullopt;
     if (before) gap = *time - *before;

@@ -20,7 +20,7 @@ Generation::~Generation() {
 void Generation::resolve(const GenerationOptions& options, Engine& engine, Log& log) {
   engine_ = &engine;
   for (const auto& store : opened.stores()) engine.add_store(store);
-  metadata_ = engine.hold(opened.held_memory());
+  metadata_ = engine.hold(opened.held_memory() + held_memory(views));
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
 }
 

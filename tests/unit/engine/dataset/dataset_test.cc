@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/base/limits.h"
 #include "engine/dataset/read_variable.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
@@ -141,6 +142,41 @@ TEST(Dataset, OneArrayThatCannotBeReadSpoilsNothing) {
   EXPECT_EQ(error.code(), ErrorCode::not_supported);
   EXPECT_EQ(error.where(), "bad");
   EXPECT_EQ(values_of<float>(read_variable(dataset->variable("good"))), (std::vector<float>{1, 2}));
+}
+
+TEST(Dataset, LabelsOfOneSelectionAreInMemoryOnce) {
+  MemoryData data;
+  data.index<double>("x", "<f8", {0, 1, 2, 3});
+  const auto dataset = data.dataset();
+  const auto all = dataset->labels_at("x", Positions::range(0, 4));
+  EXPECT_EQ(all.get(), &dataset->index_values("x"));
+  auto list = dataset->labels_at("x", Positions::list({3, 1}));
+  EXPECT_EQ(values_of<double>(*list), (std::vector<double>{3, 1}));
+  EXPECT_EQ(dataset->labels_at("x", Positions::list({3, 1})), list);
+  EXPECT_NE(dataset->labels_at("x", Positions::range(1, 2)), list);
+  std::set<const Dataset*> counted;
+  EXPECT_EQ(dataset->held_labels(counted), 6 * sizeof(double));
+  EXPECT_EQ(dataset->held_labels(counted), 0u);
+  list = nullptr;
+  counted.clear();
+  EXPECT_EQ(dataset->held_labels(counted), 4 * sizeof(double));
+}
+
+TEST(Dataset, LabelsGetHalfOfTheMemory) {
+  MemoryData data;
+  data.hierarchy.memory_limit = 4 << 20;
+  const std::int64_t most = (kFreeMetadata + (2 << 20)) / 8;
+  data.declare("x", "<f8", {"x"}, {most}, {1 << 20}, {}, 0)
+      .declare("y", "<f8", {"y"}, {most + 1}, {1 << 20}, {}, 0)
+      .declare("one", "<f8", {"one"}, {1}, {1}, {}, 0);
+  const auto dataset = data.dataset();
+  const Error error = error_of([&] { dataset->index_values("y"); });
+  EXPECT_EQ(error.code(), ErrorCode::no_memory);
+  EXPECT_THAT(error.why(), HasSubstr("labels of 'y'"));
+  EXPECT_EQ(dataset->index_values("x").shape, Dims{most});
+  EXPECT_EQ(error_of([&] { dataset->index_values("one"); }).code(), ErrorCode::no_memory);
+  EXPECT_EQ(error_of([&] { dataset->labels_at("x", Positions::range(0, 1)); }).code(),
+            ErrorCode::no_memory);
 }
 
 }  // namespace dataset_test

@@ -114,6 +114,26 @@ TEST(ReadVariable, PartsOfDifferentStoredTypesHaveNoRawValues) {
 
 const Json kDays = {{"units", "days since 2000-01-01"}};
 
+TEST(ReadPart, IsDecodedAsTheWhole) {
+  MemoryData data;
+  data.add<std::int16_t>("v", "<i2", {"x", "y"}, {3, 2}, {1, 2, 3, 4, 5, 6},
+                         {{"scale_factor", 0.5}})
+      .add<char>("name", "|S1", {"x", "length"}, {3, 2}, {'a', 'b', 'c', 'd', 'e', 'f'})
+      .add<std::int64_t>("time", "<i8", {"x"}, {3}, {1, 2, 3},
+                         {{"units", "days since 2000-01-01"}});
+  const auto dataset = data.dataset();
+  const Variable& v = dataset->variable("v");
+  ASSERT_TRUE(is_read_in_parts(v));
+  EXPECT_EQ(value_bytes(v), 6 * sizeof(double));
+  const NdArray part = read_part(v, 1, 2);
+  EXPECT_EQ(part.shape, (Dims{2, 2}));
+  EXPECT_EQ(values_of<double>(part), (std::vector<double>{1.5, 2, 2.5, 3}));
+  const NdArray names = read_part(dataset->variable("name"), 2, 1);
+  EXPECT_EQ(names.shape, Dims{1});
+  EXPECT_EQ(values_of<char>(names), (std::vector<char>{'e', 'f'}));
+  EXPECT_FALSE(is_read_in_parts(dataset->variable("time")));
+}
+
 TEST(ReadIndex, TimesOutsideOfDatetime64AreNumbersWithANote) {
   MemoryData data;
   data.index<std::int64_t>("near", "<i8", {0, 1}, kDays);

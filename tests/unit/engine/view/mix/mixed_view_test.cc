@@ -66,7 +66,7 @@ TEST_F(MixedViewTest, PlansTakeEachSampleFromItsView) {
 TEST_F(MixedViewTest, LabelsAreThoseOfOneViewAfterTheOther) {
   const auto view = mixture(R"(, "batch": 10)");
   ASSERT_EQ(view->coordinates().size(), 1u);
-  EXPECT_THAT(values_of<std::int32_t>(view->coordinates()[0].values),
+  EXPECT_THAT(values_of<std::int32_t>(*view->coordinates()[0].values),
               ElementsAre(0, 1, 2, 3, 4, 5, 100, 101, 102, 103));
   const std::vector<std::int64_t> windows = view->batch_windows(0, 0);
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(windows[10 + i], windows[i]);
