@@ -68,6 +68,9 @@ inline constexpr std::uint64_t kHasResend = UINT64_C(1) << 39;
 inline constexpr std::int32_t kNotifyInvalidEntry = 3;
 inline constexpr std::int32_t kNotifyResend = 7;
 
+// Flags of an invalidated entry.
+inline constexpr std::uint32_t kExpireOnly = 1u << 0;
+
 // Open flags.
 inline constexpr std::uint32_t kOpenDirectIo = 1u << 0;
 inline constexpr std::uint32_t kOpenKeepCache = 1u << 1;

@@ -465,6 +465,10 @@ void FuseSession::forget_name(Ino parent, const std::string& name) {
   batchfs::forget_name(fuse_session_fd(impl_->session), parent, name);
 }
 
+void FuseSession::expire_name(Ino parent, const std::string& name) {
+  batchfs::expire_name(fuse_session_fd(impl_->session), parent, name);
+}
+
 int FuseSession::descriptor() const { return fuse_session_fd(impl_->session); }
 
 void FuseSession::run(std::function<void()> ready, const std::function<void()>& ending) {

@@ -52,9 +52,10 @@ class FuseSession {
   bool passthrough() const;
   /// Could another daemon take the session over? Known when ready.
   bool can_be_taken_over() const;
-  /// Makes the kernel forget a name. Call from any thread that answers no requests, while run()
-  /// runs.
+  /// Makes the kernel forget a name, or look it up again at its next use. Call from any thread that
+  /// answers no requests, while run() runs.
   void forget_name(Ino parent, const std::string& name);
+  void expire_name(Ino parent, const std::string& name);
   /// Descriptor of /dev/fuse. The session lives as long as any process holds it.
   int descriptor() const;
 

@@ -104,8 +104,19 @@ std::optional<Generations::Outdated> Generations::outdated_name(
   return parent ? std::optional(Outdated{it->second.files, file.number, *parent}) : std::nullopt;
 }
 
-/// Gives up the names in the root, and names whose lookup failed.
-void Generations::give_up_common(const GiveUp& give_up) {
+/// Does the kernel know this name of the root in an older reading? Called with mutex_ held.
+bool Generations::has_older(const std::string& root_name) const {
+  for (auto it = generations_.begin(); std::next(it) != generations_.end(); ++it) {
+    const auto found = it->second.files->lookup(kRootIno, root_name);
+    if (found && !is_common(found->number) && known_.find({it->first, found->number})) return true;
+  }
+  return false;
+}
+
+/// Gives up the names in the root, and names whose lookup failed. Where no older reading has a name
+/// of the root, and so always after a takeover, the name need not go: a current directory or an
+/// open file would lose its path.
+void Generations::give_up_common(const NameChanges& changes) {
   std::vector<std::pair<Ino, std::string>> absent;
   bool roots = false;
   {
@@ -116,14 +127,18 @@ void Generations::give_up_common(const GiveUp& give_up) {
   }
   if (roots)
     newest().files->list(kRootIno, 0,
-                         [&give_up](const std::string& name, FileNumber, bool, std::uint64_t) {
-                           give_up(kRootIno, name);
+                         [&](const std::string& name, FileNumber, bool, std::uint64_t) {
+                           const bool older = [&] {
+                             const std::lock_guard lock(mutex_);
+                             return has_older(name);
+                           }();
+                           (older ? changes.forget : changes.expire)(kRootIno, name);
                            return true;
                          });
-  for (const auto& [directory, name] : absent) give_up(directory, name);
+  for (const auto& [directory, name] : absent) changes.forget(directory, name);
 }
 
-void Generations::give_up_older(const GiveUp& give_up) {
+void Generations::give_up_older(const NameChanges::Call& forget) {
   std::uint32_t position = 0;
   do {
     std::vector<Outdated> some;
@@ -137,13 +152,13 @@ void Generations::give_up_older(const GiveUp& give_up) {
         return some.size() < kNamesAtATime;
       });
     }
-    for (const Outdated& each : some) give_up(each.parent, last_name(each.files->path(each.file)));
+    for (const Outdated& each : some) forget(each.parent, last_name(each.files->path(each.file)));
   } while (position != 0);
 }
 
 /// Files alone, unless there are twice as many names as should be: a directory that somebody is in
 /// would lose its name.
-void Generations::give_up_crowd(const GiveUp& give_up) {
+void Generations::give_up_crowd(const NameChanges::Call& forget) {
   std::size_t left = 0;
   bool directories = false;
   {
@@ -166,15 +181,15 @@ void Generations::give_up_crowd(const GiveUp& give_up) {
       });
       if (crowd_position_ == 0 && std::exchange(wrapped, true)) left = some.size();
     }
-    for (const Outdated& each : some) give_up(each.parent, last_name(each.files->path(each.file)));
+    for (const Outdated& each : some) forget(each.parent, last_name(each.files->path(each.file)));
     left -= some.size();
   }
 }
 
-void Generations::give_up_names(const GiveUp& give_up) {
-  give_up_common(give_up);
-  give_up_older(give_up);
-  give_up_crowd(give_up);
+void Generations::give_up_names(const NameChanges& changes) {
+  give_up_common(changes);
+  give_up_older(changes.forget);
+  give_up_crowd(changes.forget);
 }
 
 std::size_t Generations::drop_unused() {

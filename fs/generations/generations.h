@@ -56,10 +56,15 @@ class Generations final : public Files {
   /// Makes it the newest. Precondition: its number is higher than any before.
   void add(Reading newest);
 
-  /// Calls `give_up` for the names that the kernel should not use any more, with the inode of their
-  /// directory.
-  using GiveUp = std::function<void(Ino parent, const std::string& name)>;
-  void give_up_names(const GiveUp& give_up);
+  /// What the kernel should do with names, each with the inode of its directory.
+  struct NameChanges {
+    using Call = std::function<void(Ino parent, const std::string& name)>;
+    Call forget;
+    /// Look it up again at its next use: who uses the name now may keep it.
+    Call expire;
+  };
+  /// Calls `changes` for the names that the kernel should not use any more.
+  void give_up_names(const NameChanges& changes);
   /// Drops unused older generations. Returns how many older ones remain.
   std::size_t drop_unused();
   /// Waits until the kernel has forgotten an older generation, at most `limit`.
@@ -107,9 +112,10 @@ class Generations final : public Files {
     Ino parent;
   };
   std::optional<Outdated> outdated_name(const KnownInodes::File& file) const;
-  void give_up_common(const GiveUp& give_up);
-  void give_up_older(const GiveUp& give_up);
-  void give_up_crowd(const GiveUp& give_up);
+  bool has_older(const std::string& root_name) const;
+  void give_up_common(const NameChanges& changes);
+  void give_up_older(const NameChanges::Call& forget);
+  void give_up_crowd(const NameChanges::Call& forget);
   Inode inode_of(const StateFiles::Found& found, const Found& at) const;
 
   KnownInodes& known_;
@@ -121,8 +127,7 @@ class Generations final : public Files {
   std::map<std::uint32_t, Generation> generations_;  // by the reading's number: the last is newest
   std::condition_variable forgotten_;
   std::uint64_t forgotten_count_ = 0;  // of generations
-  /// Remaining rounds in which the root's names are outdated: each round drops the kernel's names
-  /// of the newest generation, too.
+  /// Remaining rounds in which the kernel may have the root's names from an earlier reading.
   int root_rounds_ = 0;
   static constexpr int kRootRounds = 3;
   std::uint32_t crowd_position_ = 0;  // of KnownInodes::visit()

@@ -228,6 +228,26 @@ def test_open_files_go_on(mount, expected, good, store, mode):
     ends_with(good, directory, serving_pid(directory))
 
 
+@pytest.mark.says("death-names")
+def test_names_in_use_keep_their_paths(mount, good):
+    """getcwd(2), and the links in /proc that tools read, of directories and files that were in use when the daemon died."""
+    directory = mount()
+    with contextlib.ExitStack() as stack:
+        held = {}
+        for path in [directory, *sorted(directory.rglob("*"))[:200]]:
+            held[path] = os.open(path, os.O_PATH)
+            stack.callback(os.close, held[path])
+        assert {"store.json", "views"} <= {path.name for path in held}
+        current = subprocess.Popen(["sh", "-c", "read line; pwd -P"], cwd=directory / "views", stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
+        stack.callback(current.kill)
+        kill(directory)
+        for _ in range(2):  # the second one is answered after the kernel's names have been checked
+            good("refresh", directory)
+        assert {path: os.readlink(f"/proc/self/fd/{fd}") for path, fd in held.items()} == {path: str(path) for path in held}
+        assert current.communicate("\n", timeout=60)[0] == f"{directory / 'views'}\n"
+
+
 @pytest.mark.says("death-control")
 def test_a_text_of_the_dead_daemon_is_stale(mount):
     """The text of status.json is gone with its daemon; the rest of another text would be wrong."""

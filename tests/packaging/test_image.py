@@ -60,8 +60,9 @@ def podman(tmp_path_factory):
         return done
 
     base = folder / "base.tar"
-    made = subprocess.run(["mmdebstrap", "--variant=minbase", "--customize-hook=copy-in /etc/apt/apt.conf.d /etc/apt", "bookworm",
-                           base], capture_output=True, text=True)
+    made = subprocess.run(["mmdebstrap", "--variant=minbase", "--customize-hook=copy-in /etc/apt/apt.conf.d /etc/apt",
+                           """--customize-hook=echo 'Acquire::Retries "5";' >"$1/etc/apt/apt.conf.d/90retries\"""", "bookworm", base],
+                          capture_output=True, text=True)
     if made.returncode != 0:
         pytest.skip(f"mmdebstrap makes no Debian 12 on this machine: {made.stderr.strip()[-300:]}")
     try:

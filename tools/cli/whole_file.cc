@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 
 #include <unistd.h>
 
@@ -10,20 +11,42 @@
 
 namespace batchfs {
 
-void write_whole_file(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part-" + std::to_string(::getpid());
-  const auto fail = [&](int error) {
-    std::remove(part.c_str());
-    return Error(error == EACCES ? ErrorCode::access_denied : ErrorCode::io,
-                 describe_system_error(error), path);
-  };
-  std::FILE* file = std::fopen(part.c_str(), "we");
-  if (file == nullptr) throw fail(errno);
+namespace {
+
+Error failure(int error, const std::string& path) {
+  return Error(error == EACCES ? ErrorCode::access_denied : ErrorCode::io,
+               describe_system_error(error), path);
+}
+
+/// Opens `path` with `mode` of fopen(3) and writes the text. Returns errno, or 0.
+int write_to(const std::string& path, const char* mode, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), mode);
+  if (file == nullptr) return errno;
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int write_error = errno;
-  if (std::fclose(file) != 0) throw fail(errno);
-  if (!written) throw fail(write_error);
-  if (std::rename(part.c_str(), path.c_str()) != 0) throw fail(errno);
+  if (std::fclose(file) != 0) return errno;
+  return written ? 0 : write_error;
+}
+
+}  // namespace
+
+void write_whole_file(const std::string& path, const std::string& text) {
+  std::error_code none;
+  const std::filesystem::file_status status = std::filesystem::status(path, none);
+  // A device or a pipe cannot be replaced: as root, renaming over /dev/null would remove it.
+  if (exists(status) && !is_regular_file(status) && !is_directory(status)) {
+    if (const int error = write_to(path, "r+e", text); error != 0) throw failure(error, path);
+    return;
+  }
+  std::string target = path;
+  if (is_symlink(std::filesystem::symlink_status(path, none)) && exists(status))
+    target = std::filesystem::canonical(path).string();  // the link stays
+  const std::string part = target + ".part-" + std::to_string(::getpid());
+  int error = write_to(part, "we", text);
+  if (error == 0 && std::rename(part.c_str(), target.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  std::remove(part.c_str());
+  throw failure(error, path);
 }
 
 }  // namespace batchfs

@@ -276,8 +276,10 @@ void serve(const MountOptions& options, const Supervised& supervisor, StartRepor
       .handoff = handoff.server.get(),
       .log = log,
       .make_files = [&mount](Generation& next) { make_files(next, mount); },
-      .forget_name = [&session](Ino parent,
-                                const std::string& name) { session.forget_name(parent, name); }};
+      .names = {
+          .forget = [&](Ino parent, const std::string& name) { session.forget_name(parent, name); },
+          .expire = [&](Ino parent,
+                        const std::string& name) { session.expire_name(parent, name); }}};
   run({session, generations->files(), engine, service, refresher},
       {.refresh = [&](bool force) { return generations->refresh(growing, force); },
        .sweep = [&] { return generations->sweep(growing); },

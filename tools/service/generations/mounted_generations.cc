@@ -67,7 +67,7 @@ std::string MountedGenerations::refresh(const Environment& with, bool force) {
 }
 
 bool MountedGenerations::sweep(const Environment& with) {
-  generations_.give_up_names(with.forget_name);
+  generations_.give_up_names(with.names);
   const std::size_t left = generations_.drop_unused();
   leaving_.sweep();
   return left > 0 || leaving_.count() > 1;

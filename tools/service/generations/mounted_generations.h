@@ -22,8 +22,7 @@ class MountedGenerations {
     Log& log;
     /// Makes the files of a generation. Throws if it cannot be served.
     std::function<void(Generation&)> make_files;
-    /// Makes the kernel forget a name.
-    std::function<void(Ino, const std::string&)> forget_name;
+    Generations::NameChanges names;
   };
   /// The members of `environment`, `inodes` and `engine` outlive it. Precondition: `first` is the
   /// session's newest reading. `on_crowded`: as for Generations.

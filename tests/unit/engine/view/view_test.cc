@@ -158,9 +158,9 @@ TEST_F(AnyView, CoordinatesAreThoseOfTheSelection) {
   EXPECT_THAT(names,
               UnorderedElementsAre("time", "level"));  // z belongs to no variable of the view
   // numpy.array(["2000-01-02", "2000-01-01T06"], "M8[ns]").astype("i8")
-  EXPECT_THAT(values_of<std::int64_t>(coordinates[0].values),
+  EXPECT_THAT(values_of<std::int64_t>(*coordinates[0].values),
               ElementsAre(946771200000000000, 946706400000000000));
-  EXPECT_THAT(values_of<std::int32_t>(coordinates[1].values), ElementsAre(500));
+  EXPECT_THAT(values_of<std::int32_t>(*coordinates[1].values), ElementsAre(500));
 }
 
 TEST_F(AnyView, CoordinatesOfABatchRunAlongItsSamples) {

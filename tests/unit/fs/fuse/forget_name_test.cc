@@ -10,10 +10,11 @@
 namespace batchfs {
 namespace forget_name_test {
 
-TEST(ForgetName, IsOneNotification) {
+/// Expects that `notify` writes one notification, with `flags`.
+void expect_notification(bool (*notify)(int, Ino, std::string_view), std::uint32_t flags) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
-  EXPECT_TRUE(forget_name(ends[1], 77, "epoch-0000"));
+  EXPECT_TRUE(notify(ends[1], 77, "epoch-0000"));
   char bytes[100];
   const ssize_t size = ::read(ends[0], bytes, sizeof bytes);
   ASSERT_EQ(size, 16 + 16 + 11);
@@ -26,10 +27,16 @@ TEST(ForgetName, IsOneNotification) {
   std::memcpy(&entry, bytes + sizeof header, sizeof entry);
   EXPECT_EQ(entry.parent, 77u);
   EXPECT_EQ(entry.name_length, 10u);
-  EXPECT_EQ(entry.flags, 0u);
+  EXPECT_EQ(entry.flags, flags);
   EXPECT_STREQ(bytes + 32, "epoch-0000");
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+TEST(ForgetName, IsOneNotification) { expect_notification(forget_name, 0); }
+
+TEST(ForgetName, ExpiringIsOneWithAFlag) {
+  expect_notification(expire_name, 1);  // FUSE_EXPIRE_ONLY
 }
 
 TEST(ForgetName, SaysWhetherItWasTaken) { EXPECT_FALSE(forget_name(-1, 1, "views")); }

@@ -4,10 +4,13 @@
 #include <fstream>
 #include <iterator>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "engine/base/descriptor.h"
 #include "engine/base/error.h"
 
 namespace batchfs {
@@ -33,6 +36,31 @@ TEST_F(WholeFileTest, ReplacesWhatWasThereAndLeavesNothingBeside) {
   write_whole_file(folder / "a", std::string("two\0three", 9));
   EXPECT_EQ(content("a"), std::string("two\0three", 9));
   EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(WholeFileTest, ALinkStaysALink) {
+  write_whole_file(folder / "a", "one");
+  std::filesystem::create_symlink("a", folder / "link");
+  write_whole_file(folder / "link", "two");
+  EXPECT_EQ(content("a"), "two");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(files(), 2u);
+}
+
+TEST_F(WholeFileTest, DevicesAndPipesAreWrittenTo) {
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  write_whole_file(pipe, "text");
+  char bytes[8];
+  EXPECT_EQ(::read(reader.get(), bytes, sizeof bytes), 4);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(files(), 1u);
+  // Through a link, so that a failure of this test cannot remove the device.
+  std::filesystem::create_symlink("/dev/full", folder / "full");
+  EXPECT_THROW(write_whole_file(folder / "full", "text"), Error);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "full"));
+  EXPECT_EQ(files(), 2u);
 }
 
 TEST_F(WholeFileTest, AFailureKeepsTheOldFile) {

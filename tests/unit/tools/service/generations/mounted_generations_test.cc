@@ -36,12 +36,14 @@ class MountedGenerationsTest : public testing::Test {
         generation.dataset, generation.views, engine_, log_);
   }
   MountedGenerations::Environment environment() {
-    return {.options = options(),
-            .engine = engine_,
-            .handoff = nullptr,
-            .log = log_,
-            .make_files = [this](Generation& next) { make_files(next); },
-            .forget_name = [this](Ino, const std::string& name) { forgotten_.push_back(name); }};
+    return {
+        .options = options(),
+        .engine = engine_,
+        .handoff = nullptr,
+        .log = log_,
+        .make_files = [this](Generation& next) { make_files(next); },
+        .names = {.forget = [this](Ino, const std::string& name) { forgotten_.push_back(name); },
+                  .expire = [](Ino, const std::string&) {}}};
   }
   Files& files() { return generations_->files(); }
 
