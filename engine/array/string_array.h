@@ -20,12 +20,16 @@ namespace batchfs {
 /// Immutable and thread-safe.
 class StringArray {
  public:
-  /// Throws not_supported, by name, for other features of the metadata.
-  StringArray(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata);
+  /// `memory`: bytes that the elements may take once they are read. Throws not_supported, by name,
+  /// for other features of the metadata.
+  StringArray(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata,
+              std::uint64_t memory = UINT64_MAX);
 
-  /// All elements in C order, strings in UTF-8. Blocking. Throws corrupt naming the chunk,
-  /// not_supported for more than fits sensibly into memory.
+  /// All elements in C order, strings in UTF-8. Blocking. Takes up to twice memory(). Throws corrupt
+  /// naming the chunk, no_memory for more than memory(), not_supported for more than fits sensibly
+  /// into any.
   std::vector<std::string> read() const;
+  std::uint64_t memory() const { return memory_; }
 
   /// Chunks of more bytes than this, stored or decoded, are not read.
   static constexpr std::uint64_t kMaxChunk = std::uint64_t{256} << 20;
@@ -34,12 +38,18 @@ class StringArray {
 
  private:
   std::string fill() const;
+  Buffer read_chunk(const std::string& key, Buffer begin, std::uint64_t most) const;
+  std::vector<std::string> decode_read(const std::string& key, const Buffer& stored,
+                                       std::uint64_t most) const;
+  std::vector<std::string> decode(std::span<const std::byte> stored, std::uint64_t most) const;
+  [[nodiscard]] Error too_large() const;
 
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<const ArrayMetadata> metadata_;
   const ChunkGrid grid_;
   std::unique_ptr<const StringForm> form_;
   std::vector<std::unique_ptr<Codec>> codecs_;  // of bytes, in decode order
+  const std::uint64_t memory_;
 };
 
 }  // namespace batchfs

@@ -1,5 +1,6 @@
 #include "engine/array/string_form.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/base/strings.h"
 #include "engine/base/utf8.h"
 #include "engine/codec/typed.h"
 
@@ -24,8 +26,8 @@ class LengthsAndBytes final : public StringForm {
  public:
   explicit LengthsAndBytes(bool is_text) : is_text_(is_text) {}
 
-  std::vector<std::string> decode(std::span<const std::byte> bytes,
-                                  std::int64_t expected) const override {
+  std::vector<std::string> decode(std::span<const std::byte> bytes, std::int64_t expected,
+                                  std::uint64_t) const override {
     const auto take_number = [&bytes] {
       std::uint32_t number = 0;
       if (bytes.size() < sizeof number)
@@ -57,13 +59,17 @@ class LengthsAndBytes final : public StringForm {
 /// and the shape.
 class JsonList final : public StringForm {
  public:
-  std::vector<std::string> decode(std::span<const std::byte> bytes,
-                                  std::int64_t expected) const override {
+  std::vector<std::string> decode(std::span<const std::byte> bytes, std::int64_t expected,
+                                  std::uint64_t most) const override {
+    constexpr std::uint64_t kParsed = 4;
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     Json json;
     try {
-      json = parse_json(text, "", {.allow_nan = false});
+      json = parse_json(text, "",
+                        {.allow_nan = false, .memory = std::min(kMaxJsonMemory, kParsed * most)});
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::no_memory)
+        throw Error(ErrorCode::no_memory, "the chunk of JSON: " + error.why());
       throw Error(ErrorCode::corrupt, "the chunk of JSON: " + error.why());
     }
     if (!json.is_array() || json.size() < 2 || !json.back().is_array() ||
@@ -104,18 +110,27 @@ class Categories final : public StringForm {
     }
   }
 
-  std::vector<std::string> decode(std::span<const std::byte> bytes,
-                                  std::int64_t expected) const override {
+  std::vector<std::string> decode(std::span<const std::byte> bytes, std::int64_t expected,
+                                  std::uint64_t most) const override {
     const std::size_t count = bytes.size() / type_.itemsize;
     if (bytes.size() % type_.itemsize != 0 || std::cmp_not_equal(count, expected))
       throw wrong_count(count, expected);
     std::vector<std::string> strings(count);
+    std::uint64_t total = 0;
     with_number(type_, [&](auto zero) {
       using T = decltype(zero);
       for (std::size_t i = 0; i < count; ++i) {
         const T code = read_number<T>(bytes.data() + i * type_.itemsize, type_.big_endian);
-        if (code >= T{1} && static_cast<double>(code) <= static_cast<double>(labels_.size()))
-          strings[i] = labels_[static_cast<std::size_t>(code) - 1];
+        if (code < T{1} || static_cast<double>(code) > static_cast<double>(labels_.size()))
+          continue;
+        const std::string& label = labels_[static_cast<std::size_t>(code) - 1];
+        total += label.size();
+        if (total > most)
+          throw Error(ErrorCode::no_memory,
+                      fmt::format("the labels of a chunk take more than {} of memory; give more "
+                                  "with --memory",
+                                  format_size(most)));
+        strings[i] = label;
       }
     });
     return strings;

@@ -19,9 +19,10 @@ class StringForm {
  public:
   virtual ~StringForm() = default;
   /// Returns the strings of a chunk of `count` elements, C order. Throws corrupt for other bytes,
-  /// not_supported for elements that are not strings.
-  virtual std::vector<std::string> decode(std::span<const std::byte> bytes,
-                                          std::int64_t count) const = 0;
+  /// not_supported for elements that are not strings, no_memory where a chunk of `most` bytes makes
+  /// more than a few times as many.
+  virtual std::vector<std::string> decode(std::span<const std::byte> bytes, std::int64_t count,
+                                          std::uint64_t most) const = 0;
 };
 
 /// Returns the form for `codec`, the first codec (in encode order) of an array with elements of

@@ -21,6 +21,8 @@ namespace batchfs {
 struct Dataset::Cache {
   std::mutex mutex;
   std::map<std::string, Index> values;
+  /// Why labels were found to take too much memory once they were read, by dimension.
+  std::map<std::string, Error> refused;
   /// Labels of selections, by dimension.
   std::map<std::string, std::vector<std::weak_ptr<const NdArray>>> selections;
 
@@ -125,6 +127,11 @@ std::map<std::string, std::string> find_repeated_dims(const std::vector<Variable
   return result;
 }
 
+/// Bytes that the labels of a dataset may take.
+std::uint64_t max_labels(std::uint64_t memory_limit) {
+  return memory_limit == 0 ? UINT64_MAX : kFreeMetadata + memory_limit / 2;
+}
+
 NdArray take(const NdArray& values, const Positions& positions) {
   const std::size_t itemsize = values.type.itemsize;
   NdArray result{values.type,
@@ -190,7 +197,9 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
     if (variable.unsupported.empty()) {
       try {
         if (metadata.type.is_variable())
-          variable.strings = std::make_shared<const StringArray>(store, variable.metadata);
+          // Half: they are in memory as read and in numpy's form, beside labels.
+          variable.strings = std::make_shared<const StringArray>(store, variable.metadata,
+                                                                 max_labels(memory_limit_) / 2);
         else
           variable.array = std::make_shared<const Array>(store, variable.metadata);
         const bool characters = metadata.type.kind == Kind::bytes && metadata.type.itemsize == 1;
@@ -319,9 +328,18 @@ const Dataset::Index& Dataset::index(const std::string& dim) const {
     const std::lock_guard lock(cache_->mutex);
     const auto it = cache_->values.find(name);
     if (it != cache_->values.end()) return it->second;
+    if (const auto refused = cache_->refused.find(name); refused != cache_->refused.end())
+      throw refused->second;
   }
   if (variable->axis == nullptr) check_labels(*variable, value_bytes(*variable));
-  Index values = read_index(*variable);  // without the lock: it may take round trips
+  Index values;
+  try {
+    values = read_index(*variable);  // without the lock: it may take round trips
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_memory) throw;
+    const std::lock_guard lock(cache_->mutex);
+    throw cache_->refused.emplace(name, error).first->second;
+  }
   check_labels(*variable, values.values.data.size());
   const std::lock_guard lock(cache_->mutex);
   return cache_->values.emplace(name, std::move(values)).first->second;
@@ -329,7 +347,7 @@ const Dataset::Index& Dataset::index(const std::string& dim) const {
 
 void Dataset::check_labels(const Variable& variable, std::uint64_t bytes) const {
   const std::lock_guard lock(cache_->mutex);
-  if (memory_limit_ == 0 || cache_->bytes() + bytes <= kFreeMetadata + memory_limit_ / 2) return;
+  if (cache_->bytes() + bytes <= max_labels(memory_limit_)) return;
   throw Error(
       ErrorCode::no_memory,
       fmt::format("the {} labels of '{}' take {} of memory, and labels get half of {}; give "

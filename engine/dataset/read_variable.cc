@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/strings.h"
 #include "engine/base/utf8.h"
 #include "engine/dataset/axis_coordinates.h"
 #include "engine/dataset/converter.h"
@@ -12,9 +13,21 @@
 namespace batchfs {
 namespace {
 
+/// Throws no_memory where strings that all have room for the longest take more than `memory`.
+void check_strings(std::uint64_t count, std::uint64_t longest, std::uint64_t character,
+                   std::uint64_t memory, const std::string& name) {
+  if (count * longest * character <= memory) return;
+  throw Error(ErrorCode::no_memory,
+              fmt::format("{} strings with room for the longest, of {} {}, take {} of memory, and "
+                          "they get {}; give more with --memory",
+                          count, longest, character == 1 ? "bytes" : "characters",
+                          format_size(count * longest * character), format_size(memory)),
+              name);
+}
+
 /// Strings as numpy's fixed-length ones, in UCS-4.
 NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
-                   const std::string& name) {
+                   const std::string& name, std::uint64_t memory) {
   constexpr std::uint64_t kMaxStringBytes = UINT64_C(1) << 30;
   // Decoded twice: all of them together would take several times the memory of the result.
   std::size_t longest = 1;
@@ -24,6 +37,7 @@ NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
                 fmt::format("{} strings, the longest of {} characters, are more than 1 GB",
                             strings.size(), longest),
                 name);
+  check_strings(strings.size(), longest, 4, memory, name);
   NdArray result{make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest)), shape,
                  Buffer(strings.size() * longest * 4)};
   if (result.data.size() > 0) std::memset(result.data.data(), 0, result.data.size());
@@ -35,7 +49,7 @@ NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
 
 /// Bytes of any length as numpy's fixed-length ones.
 NdArray bytes_array(const std::vector<std::string>& strings, const Dims& shape,
-                    const std::string& name) {
+                    const std::string& name, std::uint64_t memory) {
   constexpr std::uint64_t kMaxBytes = UINT64_C(1) << 30;
   std::size_t longest = 1;
   for (const std::string& string : strings) longest = std::max(longest, string.size());
@@ -44,6 +58,7 @@ NdArray bytes_array(const std::vector<std::string>& strings, const Dims& shape,
                 fmt::format("{} byte strings, the longest of {} bytes, are more than 1 GB",
                             strings.size(), longest),
                 name);
+  check_strings(strings.size(), longest, 1, memory, name);
   NdArray result{make_type(Kind::bytes, static_cast<std::uint32_t>(longest)), shape,
                  Buffer(strings.size() * longest)};
   if (result.data.size() > 0) std::memset(result.data.data(), 0, result.data.size());
@@ -159,10 +174,10 @@ NdArray read_variable(const Variable& variable, Decode decode) {
   if (variable.strings != nullptr) {
     const bool is_text = variable.metadata->type.kind == Kind::variable_string;
     return (is_text ? text_array : bytes_array)(variable.strings->read(), variable.shape,
-                                                variable.name);
+                                                variable.name, variable.strings->memory());
   }
   if (variable.axis != nullptr && variable.axis->labels != nullptr)
-    return text_array(*variable.axis->labels, variable.shape, variable.name);
+    return text_array(*variable.axis->labels, variable.shape, variable.name, UINT64_MAX);
   if (variable.axis != nullptr) return axis_values(variable);
   NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
   if (decode == Decode::raw) return stored;

@@ -5,6 +5,9 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
 #include "engine/pipeline/engine_errors.h"
 
 namespace batchfs {
@@ -101,6 +104,23 @@ void Engine::add_store(const std::shared_ptr<Store>& store) {
   const std::lock_guard lock(stores_mutex_);
   std::erase_if(stores_, [](const auto& each) { return each.expired(); });
   stores_.push_back(store);
+}
+
+Budget::Reservation Engine::reserve(std::uint64_t bytes, const std::string& what) {
+  Budget::Reservation reservation = reclaimer_.reserve_for_reader(bytes);
+  if (reservation || bytes == 0) return reservation;
+  throw Error(
+      ErrorCode::no_memory,
+      fmt::format("there is no room for {}, which take {}: {} of the memory budget of {} is "
+                  "in use; close batches that are done with, or give more with --memory",
+                  what, format_size(bytes), format_size(budget_.used()),
+                  format_size(budget_.limit())));
+}
+
+Budget::Reservation Engine::hold(std::uint64_t bytes) {
+  bytes = std::min(bytes, budget_.limit());
+  Budget::Reservation reservation = reclaimer_.reserve_for_reader(bytes);
+  return reservation ? std::move(reservation) : budget_.reserve(bytes);
 }
 
 void Engine::forget(const Store& store) {

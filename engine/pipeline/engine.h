@@ -93,10 +93,12 @@ class Engine {
   void post(Urgency urgency, std::function<void()> work) noexcept {
     executor_.post(urgency, std::move(work));
   }
-  /// Memory of the budget that the caller holds: the metadata of a store that is added later.
-  Budget::Reservation hold(std::uint64_t bytes) {
-    return budget_.reserve(std::min(bytes, budget_.limit()));
-  }
+  /// Memory of the budget for readers, beside their batches. Drops what is kept for later; throws
+  /// no_memory where readers hold the rest. `what` takes it: "the labels of the view 'v'".
+  Budget::Reservation reserve(std::uint64_t bytes, const std::string& what);
+  /// Memory of the budget that the caller holds: the metadata of a store that is added later. Drops
+  /// what is kept for later, and is granted in any case.
+  Budget::Reservation hold(std::uint64_t bytes);
 
   using WaiterId = batchfs::WaiterId;
   using BatchDone = batchfs::BatchDone;

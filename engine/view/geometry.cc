@@ -4,6 +4,10 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "engine/base/error.h"
+#include "engine/base/strings.h"
 #include "engine/view/axis_positions.h"
 
 namespace batchfs {
@@ -12,6 +16,14 @@ int window_number(const std::vector<WindowDim>& windows, const std::string& dim)
   for (std::size_t w = 0; w < windows.size(); ++w)
     if (windows[w].name == dim) return static_cast<int>(w);
   return -1;
+}
+
+Error PlanBuilder::too_long() const {
+  return Error(ErrorCode::no_memory,
+               fmt::format("a batch of {} samples takes so many small parts of chunks that their "
+                           "list takes more than {} of memory; take smaller batches, or give more "
+                           "with --memory",
+                           samples_, format_size(limit_.bytes)));
 }
 
 void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64_t chunk_length,
@@ -86,6 +98,7 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
     padding.shape[d] = count;
     padding.offset += first * axis_at(d).stride;
     paddings_.push_back(padding);
+    check(0);
   };
   for (std::size_t d = 0; d < rank; ++d)
     if (axis_at(d).gaps().has_gaps())
@@ -251,6 +264,7 @@ void PlanBuilder::add_to_group(std::uint32_t variable, std::int64_t chunk, const
     }
   group->parts.push_back(part);
   ++parts_;
+  check(0);
 }
 
 void PlanBuilder::add_made(const VariablePlacement& placement, const Part& part) {
@@ -258,6 +272,7 @@ void PlanBuilder::add_made(const VariablePlacement& placement, const Part& part)
       merge(made_.back().part, part))
     return;
   made_.push_back({placement.variable, part});
+  check(0);
 }
 
 void PlanBuilder::finish(BatchPlan& plan) {

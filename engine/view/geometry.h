@@ -125,9 +125,16 @@ struct Row {
 /// that a chunk that lands contiguously is one part.
 class PlanBuilder {
  public:
-  explicit PlanBuilder(const std::vector<const Variable*>& variables) : variables_(variables) {}
+  /// `samples`: of the batch, for the error.
+  PlanBuilder(const std::vector<const Variable*>& variables, PlanLimit limit, std::size_t samples)
+      : variables_(variables), limit_(limit), samples_(samples) {}
 
+  /// Throws no_memory where the lists grow beyond the limit.
   void add(const VariablePlacement& placement, const Row& row);
+  /// Throws no_memory where the lists and `more` bytes are beyond the limit.
+  void check(std::uint64_t more) const {
+    if (bytes() + more > limit_.bytes) throw too_long();
+  }
 
   /// Memory of the lists so far.
   std::uint64_t bytes() const {
@@ -160,8 +167,11 @@ class PlanBuilder {
   void add_to_group(std::uint32_t variable, std::int64_t chunk, const Part& part);
   void add_made(const VariablePlacement& placement, const Part& part);
   static bool merge(Part& part, const Part& next);
+  [[nodiscard]] Error too_long() const;
 
   const std::vector<const Variable*>& variables_;
+  const PlanLimit limit_;
+  const std::size_t samples_;
   std::vector<Group> groups_;
   std::size_t parts_ = 0;  // of all groups
   /// By a hash of (variable, chunk).

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/limits.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/attributes.h"
 #include "engine/dataset/labels.h"
@@ -16,20 +15,9 @@
 #include "engine/view/samples/missing.h"
 #include "engine/view/sources_spec.h"
 #include "engine/view/view_kinds.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
-
-namespace {
-
-constexpr std::uint64_t kMaxCoordinate = 64 << 20;
-
-/// Bytes of labels that are read for a dimension although nothing needs them.
-std::uint64_t max_coordinate(const Dataset& dataset) {
-  const std::uint64_t limit = dataset.memory_limit();
-  return limit == 0 ? kMaxCoordinate : std::min(kMaxCoordinate, kFreeMetadata + limit / 4);
-}
-
-}  // namespace
 
 bool fits_tensor(const Variable& variable) {
   const Kind kind = variable.cf.decoded.kind;
@@ -336,6 +324,7 @@ std::int64_t View::rank_batches(std::int64_t rank, std::int64_t world) const {
 }
 
 void View::collect_coordinates() {
+  std::uint64_t most = max_coordinates(*dataset_);
   for (const auto& [dim, size] : dataset_->dims()) {
     // Samples have labels along all windows, also where no tensor has the dimension.
     const bool used =
@@ -350,14 +339,16 @@ void View::collect_coordinates() {
         });
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
-    if (value_bytes(*index) > max_coordinate(*dataset_)) continue;
+    if (value_bytes(*index) > most) continue;
     std::shared_ptr<const NdArray> values;
     try {
       values = dataset_->labels_at(dim, selected(dim));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::no_memory) throw;
-      continue;  // as those of more than max_coordinate()
+      continue;  // as those of more than max_coordinates()
     }
+    if (values->data.size() > most) continue;
+    most -= values->data.size();
     const CfDecoding& cf = dataset_->index(dim).cf;
     coordinates_.push_back(
         {dim, {dim}, std::move(values), cf.note, decoded_attributes(*index, cf)});

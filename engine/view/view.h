@@ -219,7 +219,7 @@ class View {
   void add_rows(BatchPlan& plan, PlanBuilder& builder, const std::vector<Row>& rows,
                 std::span<const std::int64_t> samples) const;
   /// Throws no_memory for lists of a plan that take more than the limit.
-  static void check_limit(const BatchPlan& plan, const PlanBuilder& builder, PlanLimit limit);
+  static void check_limit(const BatchPlan& plan, const PlanBuilder& builder);
   /// Adds the values that are given with these samples, each to its row.
   void add_given(BatchPlan& plan, const std::vector<Row>& rows,
                  std::span<const std::int64_t> samples) const;

@@ -1,6 +1,11 @@
 #include "engine/view/view_limits.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "engine/base/limits.h"
+#include "engine/base/strings.h"
 
 namespace batchfs {
 
@@ -11,6 +16,27 @@ void check_restricted_length(const Dataset& dataset, const std::string& dim,
     throw Error(ErrorCode::not_supported,
                 fmt::format("{}: '{}' has {} positions; the most is {}", path, dim,
                             dataset.dim_size(dim), kMaxLength));
+}
+
+void check_list(const Dataset& dataset, std::uint64_t bytes, const std::string& path,
+                std::string_view what) {
+  const std::uint64_t limit = dataset.memory_limit();
+  if (limit == 0 || bytes <= kFreeMetadata + limit / 2) return;
+  throw Error(ErrorCode::no_memory,
+              fmt::format("{}: {} take {} of memory or more, and the lists of a view get half of "
+                          "{}; give more with --memory",
+                          path, what, format_size(bytes), format_size(limit)));
+}
+
+void GrowingStarts::check() const {
+  check_list(dataset_, (starts_->size() + kStep) * sizeof(std::int64_t), path_,
+             "the starts of its windows");
+}
+
+std::uint64_t max_coordinates(const Dataset& dataset) {
+  constexpr std::uint64_t kMax = 64 << 20;
+  const std::uint64_t limit = dataset.memory_limit();
+  return limit == 0 ? kMax : std::min(kMax, (kFreeMetadata + limit / 2) / 2);
 }
 
 }  // namespace batchfs

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "engine/base/strings.h"
 #include "engine/view/view.h"
 
 namespace batchfs {
@@ -50,10 +47,9 @@ BatchPlan View::plan(std::int64_t epoch, std::int64_t batch, PlanLimit limit) co
   BatchPlan plan;
   plan.samples = batch_samples(epoch, batch);
   plan.shapes = shapes(batch);
-  PlanBuilder builder(variables_);
+  PlanBuilder builder(variables_, limit, plan.samples.size());
   for_each_range(row_count(batch), [&](RowRange range) {
     add_rows(plan, builder, rows(epoch, batch, range), in_range(plan.samples, range));
-    check_limit(plan, builder, limit);
   });
   builder.finish(plan);
   return plan;
@@ -63,26 +59,19 @@ BatchPlan View::plan_samples(const std::vector<std::int64_t>& samples,
                              const std::vector<std::int64_t>& places, PlanLimit limit) const {
   BatchPlan plan;
   plan.samples = samples;
-  PlanBuilder builder(variables_);
+  PlanBuilder builder(variables_, limit, samples.size());
   for_each_range(std::ssize(samples), [&](RowRange range) {
     const auto own = in_range(samples, range);
     add_rows(plan, builder, rows_at(own, in_range(places, range)), own);
-    check_limit(plan, builder, limit);
   });
   builder.finish(plan);
   return plan;
 }
 
-void View::check_limit(const BatchPlan& plan, const PlanBuilder& builder, PlanLimit limit) {
-  const std::uint64_t bytes = builder.bytes() + plan.given.size() * sizeof(GivenValue) +
-                              plan.combined.size() * sizeof(CombinedPart) +
-                              plan.combined_paddings.size() * sizeof(Padding);
-  if (bytes > limit.bytes)
-    throw Error(ErrorCode::no_memory,
-                fmt::format("a batch of {} samples takes so many small parts of chunks that their "
-                            "list takes more than {} of memory; take smaller batches, or give more "
-                            "with --memory",
-                            plan.samples.size(), format_size(limit.bytes)));
+void View::check_limit(const BatchPlan& plan, const PlanBuilder& builder) {
+  builder.check(plan.given.size() * sizeof(GivenValue) +
+                plan.combined.size() * sizeof(CombinedPart) +
+                plan.combined_paddings.size() * sizeof(Padding));
 }
 
 void View::add_rows(BatchPlan& plan, PlanBuilder& builder, const std::vector<Row>& rows,
@@ -91,7 +80,10 @@ void View::add_rows(BatchPlan& plan, PlanBuilder& builder, const std::vector<Row
     for (const auto* placements : {&placements_, &more_placements_})
       for (const VariablePlacement& placement : *placements) builder.add(placement, row);
   add_given(plan, rows, samples);
-  for (const Row& row : rows) add_combined(plan, row);
+  for (const Row& row : rows) {
+    add_combined(plan, row);
+    check_limit(plan, builder);
+  }
 }
 
 void View::add_given(BatchPlan& plan, const std::vector<Row>& rows,

@@ -8,6 +8,7 @@
 
 #include "engine/view/allowed_windows.h"
 #include "engine/view/batch_coordinates.h"
+#include "engine/view/held_lists.h"
 #include "engine/view/list/list_groups.h"
 #include "engine/view/list/listed_samples.h"
 #include "engine/view/list/restricted_list.h"
@@ -64,12 +65,8 @@ class WindowView final : public View {
   }
 
   std::uint64_t held_memory() const override {
-    std::uint64_t bytes = 0;
-    for (const WindowGrid::Starts& starts : grid_.allowed)
-      if (starts != nullptr) bytes += starts->size() * sizeof(std::int64_t);
-    if (allowed_ != nullptr) bytes += allowed_->words().size_bytes();
-    if (index_ != nullptr && index_ != allowed_) bytes += index_->words().size_bytes();
-    return bytes;
+    return held_bytes({spec_, selected_, grid_, groups_, index_.get(), allowed_.get(), list_.get(),
+                       by_.get(), samples_, epoch_samples()});
   }
 
   std::int64_t samples() const override { return samples_; }
@@ -102,7 +99,7 @@ class WindowView final : public View {
     plan.samples = batch_samples(epoch, batch);
     plan.shapes = shapes(batch);
     const std::vector<TensorLayout> layouts = layouts_of(sizes);
-    PlanBuilder builder(variables_);
+    PlanBuilder builder(variables_, limit, plan.samples.size());
     for_each_range(row_count(batch), [&](RowRange range) {
       const std::vector<Row> full = rows(epoch, batch, range);
       std::int64_t r = range.first;
@@ -114,7 +111,7 @@ class WindowView final : public View {
         ++r;
       }
       add_given(plan, full, in_range(plan.samples, range));
-      check_limit(plan, builder, limit);
+      check_limit(plan, builder);
     });
     builder.finish(plan);
     return plan;
@@ -275,6 +272,9 @@ class WindowView final : public View {
     if (list_ == nullptr) {
       groups_ = chunk_groups(view, spec_.span);
     } else if (spec_.order.shuffle == Order::Shuffle::block && !spec_.weights) {
+      constexpr std::uint64_t kSorted = 3 * sizeof(std::uint32_t);  // a row's, in place and sorted
+      check_list(*dataset_, static_cast<std::uint64_t>(samples_) * kSorted, "order.shuffle",
+                 "the places of the list's rows");
       SequenceGroups rows = group_sequence(
           GroupNumbers(view, spec_.span), samples_, window_dims_.size(),
           [this](std::int64_t row, std::int64_t* starts) { list_->starts(row, starts); });

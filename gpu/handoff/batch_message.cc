@@ -12,11 +12,13 @@
 namespace batchfs::handoff {
 
 Outgoing batch_message(const SharedView& shared, const DeliveredBatch& delivered,
-                       BatchMessage message, std::uint16_t version, AttachedMemory& attached) {
+                       BatchMessage message, std::uint16_t version, AttachedMemory& attached,
+                       const Reserve& reserve) {
   const View& view = *shared.view;
   const std::vector<Dims> shapes = view.shapes(message.batch);
   SentWindows windows;
-  if (version >= 2) windows = windows_to_send(view, message.epoch, message.batch);
+  if (version >= 2)
+    windows = windows_to_send(view, message.epoch, message.batch, delivered, reserve);
   Outgoing out;
   AttachedMemory now = attached;  // `attached` stays unchanged if this throws
   append(out.bytes, &message, sizeof message);

@@ -17,8 +17,8 @@ using AttachedMemory = std::map<MemoryKind, std::uint64_t>;
 /// `batch`: the caller sets lease, stream, request, epoch and number; the other fields, and the
 /// records after it, are filled in. `version`: the protocol version that the reader speaks. Sends a
 /// descriptor only if `attached`, which is updated, lacks the memory.
-/// Throws not_supported if the message would be too long, no_memory.
+/// `reserve` as in windows_to_send(). Throws not_supported if the message would be too long, no_memory.
 Outgoing batch_message(const SharedView& view, const DeliveredBatch& delivered, BatchMessage batch,
-                       std::uint16_t version, AttachedMemory& attached);
+                       std::uint16_t version, AttachedMemory& attached, const Reserve& reserve);
 
 }  // namespace batchfs::handoff

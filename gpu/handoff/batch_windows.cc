@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "gpu/handoff/message_bytes.h"
 #include "gpu/handoff/protocol.h"
 
@@ -10,43 +12,94 @@ namespace batchfs::handoff {
 namespace {
 
 /// A message with more of them would fill the socket's buffer by itself.
-constexpr std::size_t kMaxInline = 32 << 10;
-/// Limit for the coordinates of one view: they stay in memory while it is served, beyond --memory.
-constexpr std::uint64_t kMaxSent = 32 << 20;
-static_assert(kMaxSent <= kMaxCoordinates);
+constexpr std::uint64_t kMaxInline = 32 << 10;
+
+/// Bytes of the numbers and windows of a batch's samples.
+std::uint64_t windows_size(const View& view, std::int64_t batch) {
+  return static_cast<std::uint64_t>(view.sample_count(batch)) * (1 + view.window_dims().size()) *
+         sizeof(std::int64_t);
+}
+
+/// Calls `use(record, values)` for each coordinate; returns the bytes of all.
+template <class Use>
+std::uint64_t lay_out(const View& view, Use&& use) {
+  std::uint64_t end = view.coordinates().size() * sizeof(CoordinateRecord);
+  for (const View::Coordinate& coordinate : view.coordinates()) {
+    const Buffer& values = coordinate.values->data;
+    const CoordinateRecord record{(end + 7) / 8 * 8, values.size()};
+    end = record.offset + record.bytes;
+    use(record, values);
+  }
+  return end;
+}
 
 }  // namespace
 
-std::vector<std::byte> coordinate_bytes(const View& view) {
-  const std::vector<View::Coordinate>& coordinates = view.coordinates();
-  std::vector<std::byte> bytes(coordinates.size() * sizeof(CoordinateRecord));
-  for (std::size_t c = 0; c < coordinates.size(); ++c) {
-    const auto& values = coordinates[c].values->data;
-    CoordinateRecord record{(bytes.size() + 7) / 8 * 8, values.size()};
-    if (record.offset + record.bytes > kMaxSent) record.bytes = 0;
-    bytes.resize(record.offset);
-    append(bytes, values.data(), record.bytes);
-    std::memcpy(bytes.data() + c * sizeof record, &record, sizeof record);
-  }
-  return bytes;
+std::uint64_t coordinates_size(const View& view) {
+  return lay_out(view, [](const CoordinateRecord&, const Buffer&) {});
 }
 
-SentWindows windows_to_send(const View& view, std::int64_t epoch, std::int64_t batch) {
-  const std::vector<std::int64_t> values = view.batch_windows(epoch, batch);
-  const std::size_t columns = 1 + view.window_dims().size();
-  const std::size_t size = values.size() * sizeof values[0];
-  const WindowsRecord record{static_cast<std::uint32_t>(values.size() / columns),
-                             size > kMaxInline ? 1u : 0u};
+void write_coordinates(const View& view, std::byte* out) {
+  std::byte* next = out;
+  lay_out(view, [&](const CoordinateRecord& record, const Buffer& values) {
+    std::memcpy(next, &record, sizeof record);
+    next += sizeof record;
+    if (record.bytes > 0) std::memcpy(out + record.offset, values.data(), record.bytes);
+  });
+}
+
+std::uint64_t windows_file_size(const View& view, std::int64_t batch) {
+  const std::uint64_t size = windows_size(view, batch);
+  return size > kMaxInline ? size : 0;
+}
+
+void write_windows(const View& view, std::int64_t epoch, std::int64_t batch, std::byte* out) {
+  const std::int64_t samples = view.sample_count(batch);
+  if (samples != view.row_count(batch)) {  // xbatcher: a sample is made of many rows
+    const std::vector<std::int64_t> values = view.batch_windows(epoch, batch);
+    std::memcpy(out, values.data(), values.size() * sizeof values[0]);
+    return;
+  }
+  std::byte* windows = out + static_cast<std::size_t>(samples) * sizeof(std::int64_t);
+  for_each_range(samples, [&](RowRange range) {
+    const std::vector<std::int64_t> numbers = view.samples_in(epoch, batch, range);
+    std::memcpy(out, numbers.data(), numbers.size() * sizeof numbers[0]);
+    out += numbers.size() * sizeof numbers[0];
+    for (const Dims& starts : view.window_starts(epoch, batch, range)) {
+      std::memcpy(windows, starts.begin(), starts.size() * sizeof starts[0]);
+      windows += starts.size() * sizeof starts[0];
+    }
+  });
+}
+
+SentWindows windows_to_send(const View& view, std::int64_t epoch, std::int64_t batch,
+                            const DeliveredBatch& delivered, const Reserve& reserve) {
+  const std::uint64_t size = windows_file_size(view, batch);
+  const WindowsRecord record{static_cast<std::uint32_t>(view.sample_count(batch)),
+                             size > 0 ? 1u : 0u};
   SentWindows sent;
   append(sent.bytes, &record, sizeof record);
-  if (record.attached == 0) {
-    append(sent.bytes, values.data(), size);
+  if (size == 0) {
+    const std::vector<std::int64_t> values = view.batch_windows(epoch, batch);
+    append(sent.bytes, values.data(), values.size() * sizeof values[0]);
     return sent;
   }
-  auto file = std::make_shared<MemoryFile>(MemoryFiles(false).create("batchfs-windows", size));
-  std::memcpy(file->data(), values.data(), size);
-  file->seal();
-  sent.file = std::move(file);
+  if (delivered.windows != nullptr) {
+    sent.file = {delivered.held, delivered.windows};
+    return sent;
+  }
+  struct Made {
+    Budget::Reservation memory;
+    MemoryFile file;
+  };
+  const auto made = std::make_shared<Made>();
+  if (reserve)
+    made->memory =
+        reserve(size, fmt::format("the numbers of the samples of a batch of {}", record.samples));
+  made->file = MemoryFiles(false).create("batchfs-windows", size);
+  write_windows(view, epoch, batch, made->file.data());
+  made->file.seal();
+  sent.file = {made, &made->file};
   return sent;
 }
 

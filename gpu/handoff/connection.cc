@@ -176,7 +176,10 @@ void Connection::hello(const HelloMessage& message) {
   rank_ = message.rank;
   world_ = message.world;
   version_ = std::min(kVersion, message.header.version);
-  Outgoing out{welcome_message(*view_, delivery_->mode(), version_), {view_->texts.fd()}, nullptr};
+  description_ = view_->description(context_.reserve);
+  Outgoing out{welcome_message(*view_, *description_, delivery_->mode(), version_),
+               {description_->file.fd()},
+               nullptr};
   Delivery::Session session = delivery_->session(message);
   if (session.delivery != nullptr) {
     session_ = std::move(session.delivery);
@@ -440,7 +443,7 @@ void Connection::send(Asked asked) {
   const DeliveredBatch& delivered = *asked.delivered;
   Outgoing out;
   try {
-    out = batch_message(*view_, delivered, message, version_, attached_);
+    out = batch_message(*view_, delivered, message, version_, attached_, context_.reserve);
   } catch (const Error& error) {
     give_back(asked);
     send_failed(asked, error);
@@ -454,8 +457,9 @@ void Connection::send(Asked asked) {
     process_->leave_host(asked.bytes);
     in_host_ -= asked.bytes;
   }
-  leases_.emplace(message.lease, Lease{std::move(asked.delivered), asked.bytes,
-                                       asked.request == 0 ? stream_.series : 0, in_host});
+  leases_.emplace(message.lease,
+                  Lease{std::move(asked.delivered), asked.bytes,
+                        asked.request == 0 ? stream_.series : 0, in_host, out.windows});
   ++context_.leases;
   ++context_.delivered;
   outbox_.add(std::move(out));

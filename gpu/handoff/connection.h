@@ -37,6 +37,7 @@ struct ServerContext {
   std::uint64_t delivered = 0;    // batches, ever
   StateTeller* teller = nullptr;  // null: State is refused
   Refresh refresh;                // empty: the store is not read again
+  Reserve reserve;                // for views and batches; empty: nothing is reserved
 };
 
 /// A batch that a delivery finished, or a text of the state, on its way to the server's thread.
@@ -87,6 +88,7 @@ class Connection {
     std::uint64_t bytes;
     std::uint64_t series;  // the stream it belongs to, 0 for none
     bool in_host;          // its bytes count in process_
+    std::shared_ptr<const MemoryFile> windows{};
     bool in_slot() const { return series != 0 && delivered != nullptr && !in_host; }
   };
   /// A batch that was requested and is not sent yet.
@@ -144,7 +146,8 @@ class Connection {
   const Complete complete_;
 
   std::shared_ptr<const SharedView> view_;
-  bool refreshing_ = false;  // waits for the store to be read again
+  std::shared_ptr<const ViewDescription> description_;  // for other readers, too
+  bool refreshing_ = false;                             // waits for the store to be read again
   // if it has its own; destroyed after the batches that came from it
   std::shared_ptr<Delivery> session_;
   Delivery* delivery_ = nullptr;

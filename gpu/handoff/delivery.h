@@ -32,6 +32,9 @@ struct DeliveredBatch {
   std::vector<Memory> memories;
   std::vector<Tensor> tensors;  // one per tensor of the view, C order
   std::shared_ptr<const void> held;
+  /// With the numbers and windows of its samples, as write_windows() writes them; of `held`. Null:
+  /// they are made when it is sent.
+  const MemoryFile* windows = nullptr;
   Fallback fallback = Fallback::none;
 };
 

@@ -23,6 +23,7 @@ std::uint64_t HostDelivery::open(BatchRequest request, Order, Done done) {
           delivered->tensors.push_back({0, layout.tensors[t].offset,
                                         static_cast<std::uint64_t>(element_count(shapes[t])) *
                                             view->tensors()[t].type.itemsize});
+        if (batch->files.size() > 1) delivered->windows = &batch->files[1];
         engine.counters().bytes_delivered += file.size();
         delivered->held = std::move(batch);
         done(std::move(delivered), nullptr);
@@ -30,7 +31,10 @@ std::uint64_t HostDelivery::open(BatchRequest request, Order, Done done) {
 }
 
 std::uint64_t HostDelivery::bytes(const View& view, std::int64_t batch) const {
-  return engine_.memory_files().memory_of(packed_format().layout(view, batch).files[0].size);
+  std::uint64_t bytes = 0;
+  for (const BatchLayout::File& file : packed_format().layout(view, batch).files)
+    bytes += engine_.memory_files().memory_of(file.size);
+  return bytes;
 }
 
 }  // namespace batchfs::handoff

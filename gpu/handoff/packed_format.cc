@@ -1,5 +1,7 @@
 #include "gpu/handoff/packed_format.h"
 
+#include "gpu/handoff/batch_windows.h"
+
 namespace batchfs::handoff {
 
 namespace {
@@ -25,6 +27,12 @@ class PackedFormat final : public BatchFormat {
             static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize;
     }
     layout.files.push_back({end, std::move(gaps)});
+    if (const std::uint64_t size = windows_file_size(view, batch); size > 0) {
+      layout.files.push_back({size, {}});
+      layout.finish = [&view, batch](std::vector<MemoryFile>& files, std::int64_t epoch) {
+        write_windows(view, epoch, batch, files[1].data());
+      };
+    }
     return layout;
   }
 };

@@ -65,13 +65,16 @@ class ReaderSlots final : public SlotStream {
         id_(id),
         memory_(memory),
         slots_(slots),
-        layout_(gpu::device_layout(*view_, memory, slots)),
+        layout_(gpu::device_layout(*view_, memory, slots,
+                                   gpu::largest_part(engine.budget().limit(), kStagedParts))),
         tables_(*view_),
         planner_(engine.executor(), 1),
         sender_(engine.executor(), 1),
         executor_(engine.executor(), reading_threads()) {
     layout_.sizes.constants = tables_.constants().size();
     layout_.sizes.staging = kStagedParts * layout_.part;
+    staging_memory_ =
+        engine.reserve(engine.memory_files().memory_of(layout_.sizes.staging), gpu::kStagingName);
     staging_ = engine.memory_files().create("batchfs-staging", layout_.sizes.staging);
     staging_.seal();  // for the reader: programs are made of these bytes, and nobody else may
                       // change it
@@ -107,7 +110,8 @@ class ReaderSlots final : public SlotStream {
                                     [this] {
                                       post_plan();
                                       post_send();
-                                    }},
+                                    },
+                                    gpu::plan_limit(engine), gpu::memory_for_chunks(engine)},
         executor_, counters_);
     watcher_.add(socket_.get(), [this] { return guarded([this] { receive(); }); });
     post_plan();
@@ -345,6 +349,7 @@ class ReaderSlots final : public SlotStream {
   gpu::DeviceLayout layout_;
   const gpu::AssemblyTables tables_;
   gpu::ProgramCounters counters_;
+  Budget::Reservation staging_memory_;
   MemoryFile staging_;
   Descriptor socket_;
 

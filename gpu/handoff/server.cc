@@ -100,6 +100,7 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
       share_views(options_.views, std::exchange(options_.held, nullptr), options_.reading);
   options_.views.clear();
   context_.refresh = std::move(options_.refresh);
+  context_.reserve = std::move(options_.reserve);
   context_.deliveries = options_.deliveries;
   context_.unsupported_gpus = options_.unsupported_gpus;
   if (options_.state_text) {

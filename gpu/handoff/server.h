@@ -40,6 +40,7 @@ class HandoffServer {
     /// Reported to a reader that asks for mode server on one of them.
     std::vector<UnsupportedGpu> unsupported_gpus{};
     Refresh refresh{};                 // handles Refresh; called in the server's thread
+    Reserve reserve{};                 // for descriptions of views; called in the server's thread
     std::shared_ptr<const void> held;  // lives as long as readers use these views
     ReadingRecord reading{};           // of the views
     std::size_t most_readers = 512;

@@ -25,23 +25,29 @@ Remainder remainder_of(const View& view) {
 
 }  // namespace
 
-SharedView share_view(const std::shared_ptr<const View>& view) {
+std::shared_ptr<const ViewDescription> SharedView::description(const Reserve& reserve) const {
+  if (auto known = described.lock()) return known;
   const std::string schema = json_text(view->schema()) + "\n",
                     resolved = json_text(view->resolved()) + "\n";
-  const std::vector<std::byte> coordinates = coordinate_bytes(*view);
   const std::size_t begin = (schema.size() + resolved.size() + 7) / 8 * 8;
-  SharedView result{view,
-                    MemoryFiles(false).create("batchfs-view", begin + coordinates.size()),
-                    schema.size(),
-                    resolved.size(),
-                    remainder_of(*view),
-                    coordinates.size()};
-  std::memcpy(result.texts.data(), schema.data(), schema.size());
-  std::memcpy(result.texts.data() + schema.size(), resolved.data(), resolved.size());
-  if (!coordinates.empty())
-    std::memcpy(result.texts.data() + begin, coordinates.data(), coordinates.size());
-  result.texts.seal();
-  return result;
+  auto made = std::make_shared<ViewDescription>();
+  made->schema_length = schema.size();
+  made->view_length = resolved.size();
+  made->coordinates_length = coordinates_size(*view);
+  const std::uint64_t size = begin + made->coordinates_length;
+  if (reserve)
+    made->memory = reserve(size, fmt::format("the labels and texts of view '{}'", view->name()));
+  made->file = MemoryFiles(false).create("batchfs-view", size);
+  std::memcpy(made->file.data(), schema.data(), schema.size());
+  std::memcpy(made->file.data() + schema.size(), resolved.data(), resolved.size());
+  write_coordinates(*view, made->file.data() + begin);
+  made->file.seal();
+  described = made;
+  return made;
+}
+
+SharedView share_view(const std::shared_ptr<const View>& view) {
+  return {.view = view, .remainder = remainder_of(*view)};
 }
 
 SharedViews share_views(const std::vector<std::shared_ptr<const View>>& views,
@@ -90,13 +96,14 @@ bool has_batch(const SharedView& shared, std::int64_t batch) {
   return batch >= 0 && batch < end;
 }
 
-std::vector<std::byte> welcome_message(const SharedView& shared, Mode mode, std::uint16_t version) {
+std::vector<std::byte> welcome_message(const SharedView& shared, const ViewDescription& description,
+                                       Mode mode, std::uint16_t version) {
   const View& view = *shared.view;
   WelcomeMessage welcome{};
   welcome.mode = mode;
   welcome.largest_depth = kMaxDepth;
-  welcome.schema_length = shared.schema_length;
-  welcome.view_length = shared.view_length;
+  welcome.schema_length = description.schema_length;
+  welcome.view_length = description.view_length;
   welcome.samples = view.samples();
   welcome.batch_size = view.batch_size();
   welcome.batches = view.batches();
@@ -106,7 +113,7 @@ std::vector<std::byte> welcome_message(const SharedView& shared, Mode mode, std:
   std::vector<std::byte> bytes;
   append(bytes, &welcome, sizeof welcome);
   if (version >= 2) {
-    const CoordinatesRecord record{shared.coordinates_length,
+    const CoordinatesRecord record{description.coordinates_length,
                                    static_cast<std::uint32_t>(view.coordinates().size()),
                                    static_cast<std::uint32_t>(view.window_dims().size())};
     append(bytes, &record, sizeof record);

@@ -1,28 +1,43 @@
 #pragma once
-// The description of a view for readers: its texts and coordinates, in one memory file for all of
-// them.
+// The views of a server, and the description of each for its readers: its texts and coordinates, in
+// one memory file for all of them.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/base/budget.h"
 #include "engine/pipeline/memory_file.h"
 #include "engine/view/view.h"
 #include "gpu/handoff/protocol.h"
 
 namespace batchfs::handoff {
 
-/// The description of a view for its readers, made once.
+/// Reserves memory for readers, beside that of their batches. `what` takes it, in the words of
+/// Engine::reserve(). Throws no_memory.
+using Reserve = std::function<Budget::Reservation(std::uint64_t bytes, const std::string& what)>;
+
+/// The texts and the coordinates of a view, in memory.
+struct ViewDescription {
+  MemoryFile file;  // schema.json and view.json, followed by the coordinates
+  std::uint64_t schema_length = 0, view_length = 0, coordinates_length = 0;
+  Budget::Reservation memory{};
+};
+
 struct SharedView {
   std::shared_ptr<const View> view;
-  MemoryFile texts;  // schema.json and view.json, followed by the coordinates
-  std::uint64_t schema_length = 0, view_length = 0;
   Remainder remainder = Remainder::keep;
-  std::uint64_t coordinates_length = 0;
   ReadingRecord reading{};
   std::shared_ptr<const void> held = nullptr;
+
+  /// Made for the first reader, and kept as long as one holds it. An empty `reserve` reserves
+  /// nothing. Throws no_memory. Not thread-safe.
+  std::shared_ptr<const ViewDescription> description(const Reserve& reserve) const;
+
+  mutable std::weak_ptr<const ViewDescription> described{};  // by description()
 };
 
 SharedView share_view(const std::shared_ptr<const View>& view);
@@ -44,6 +59,7 @@ void require_epoch(const SharedView& shared, std::int64_t epoch);
 bool has_batch(const SharedView& shared, std::int64_t batch);
 
 /// The Welcome to a reader of this version.
-std::vector<std::byte> welcome_message(const SharedView& shared, Mode mode, std::uint16_t version);
+std::vector<std::byte> welcome_message(const SharedView& shared, const ViewDescription& description,
+                                       Mode mode, std::uint16_t version);
 
 }  // namespace batchfs::handoff

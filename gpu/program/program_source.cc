@@ -39,7 +39,7 @@ ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTab
       counters_(counters),
       cpu_only_(view_->variables().size()),
       probed_(view_->variables().size()),
-      fetches_(options_.changed),
+      fetches_(options_.changed, options_.fetched),
       arena_(options.sizes.target),
       staging_(options.sizes.staging) {
   for (const Variable* variable : view_->variables()) {
@@ -71,15 +71,21 @@ void ProgramSource::look_ahead(std::uint64_t place) {
          (planned_.size() < 2 || bytes < (std::uint64_t{8} << 20))) {
     const auto next = sequence_(planned_up_to_);
     if (!next) break;
-    planned_.push_back({planned_up_to_++, view_->plan(next->epoch, next->batch), {}});
-    if (const auto wrong = find_mistake(*view_, planned_.back().plan)) {
-      planned_.back().why_refused = wrong->what();
-      planned_.back().plan = {};
+    Planned planned{.place = planned_up_to_++};
+    try {
+      planned.plan = view_->plan(next->epoch, next->batch, options_.plan);
+      if (auto wrong = find_mistake(*view_, planned.plan)) throw std::move(*wrong);
+    } catch (const Error& error) {
+      planned.why_refused = error.what();
+      planned.plan = {};
     }
-    bytes += planned_.back().plan.parts.size() * sizeof(Part);
+    const std::uint64_t parts = planned.plan.parts.size() * sizeof(Part);
+    if (options_.fetched.hold) planned.memory = options_.fetched.hold(parts);
+    bytes += parts;
     const std::lock_guard lock(mutex_);
-    for (const ChunkUse& use : planned_.back().plan.chunks)
-      arena_.add_use({use.variable, use.chunk}, planned_.back().place);
+    for (const ChunkUse& use : planned.plan.chunks)
+      arena_.add_use({use.variable, use.chunk}, planned.place);
+    planned_.push_back(std::move(planned));
   }
 }
 
@@ -88,12 +94,14 @@ void ProgramSource::fetch_ahead() {
   for (std::size_t i = 0; i < std::min(kFetchAhead, planned_.size()); ++i)
     for (const ChunkUse& use : planned_[i].plan.chunks) {
       const Key key{use.variable, use.chunk};
-      if (view_->variables()[use.variable]->array->store().is_local()) continue;
+      const Array& array = *view_->variables()[use.variable]->array;
+      if (array.store().is_local()) continue;
       {
         const std::lock_guard lock(mutex_);
         if (arena_.find(key) != nullptr) continue;
       }
-      fetches_.start(*view_->variables()[key.variable]->array, key);
+      if (!fetches_.has_room()) return;  // others come from locate(), one after the other
+      fetches_.start(array, key);
     }
 }
 
@@ -169,14 +177,11 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
     const std::lock_guard lock(mutex_);
     batch->why_failed = error_of(std::current_exception()).what();
   }
-  if (!batch->why_failed.empty()) {
-    for (const ChunkUse& use : planned.plan.chunks) {
-      const std::lock_guard lock(mutex_);
-      arena_.remove_use({use.variable, use.chunk}, place);
-    }
-  }
   {
     const std::lock_guard lock(mutex_);
+    if (!batch->why_failed.empty())
+      for (const ChunkUse& use : planned.plan.chunks)
+        arena_.remove_use({use.variable, use.chunk}, place);
     batch->last_number = part->number;
   }
   if (!close(part)) return false;
@@ -424,11 +429,6 @@ std::shared_ptr<const Program> ProgramSource::next() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return (program = take_next()) != nullptr || stopping_; });
   return program;
-}
-
-std::shared_ptr<const Program> ProgramSource::try_next() {
-  const std::lock_guard lock(mutex_);
-  return take_next();
 }
 
 /// Precondition: the mutex is held. Null where it is not complete, and after stop().

@@ -56,6 +56,9 @@ class ProgramSource {
     /// Called when prepare() or try_next() may return something else, by any thread and perhaps with
     /// locks held. Calls none of this. May be empty.
     std::function<void()> changed = {};
+    /// Memory of the engine's budget: of the plan of a batch, and of chunks of remote stores.
+    PlanLimit plan = {};
+    RemoteFetches::Memory fetched = {};
   };
   /// Which batch comes at a place of the stream; nullopt at its end.
   using Sequence = std::function<std::optional<BatchNumber>(std::uint64_t)>;
@@ -77,7 +80,10 @@ class ProgramSource {
   /// The next program, in the order of numbers, from 1 on. Null after stop().
   std::shared_ptr<const Program> next();
   /// The same without waiting: null where it is not complete.
-  std::shared_ptr<const Program> try_next();
+  std::shared_ptr<const Program> try_next() {
+    const std::lock_guard lock(mutex_);
+    return take_next();
+  }
 
   struct Ended {
     std::uint64_t place = 0;
@@ -92,7 +98,8 @@ class ProgramSource {
   struct Planned {
     std::uint64_t place = 0;
     BatchPlan plan;
-    std::string why_refused;  // of a plan with a mistake, which is empty here
+    std::string why_refused;  // of a plan with a mistake or without end, which is empty here
+    Budget::Reservation memory{};
   };
   using Key = ChunkArena::Key;
 

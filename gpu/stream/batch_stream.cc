@@ -23,6 +23,8 @@ constexpr std::uint64_t kMaxPart = 64 * kMiB, kMinPart = 4 * kMiB;
 /// Decoded chunks of so many batches beside the slots: with those of one, decoding waits for the
 /// memory of the last batch (24 GB/s instead of 90); the rest are chunks that are used again.
 constexpr std::uint64_t kBatchesOfRoom = 4;
+/// Staging memory, in parts.
+constexpr std::uint64_t kStagedParts = 8;
 
 /// A batch as it lies in a slot: what the engine makes where the GPU can't.
 class SlotFormat final : public BatchFormat {
@@ -62,14 +64,15 @@ std::uint64_t slot_bytes_of(const View& view) {
 /// The layout for the largest programs that fit. If it is null, sets `needed` to the bytes of the
 /// smallest.
 std::optional<DeviceLayout> layout_within(const View& view, std::uint64_t memory,
-                                          std::uint32_t slots, std::uint64_t& needed) {
+                                          std::uint32_t slots, std::uint64_t most_part,
+                                          std::uint64_t& needed) {
   DeviceLayout layout;
   layout.slot_bytes = slot_bytes_of(view);
   layout.sizes.batch = layout.slot_bytes * slots;
   std::uint64_t largest_chunk = 0;
   for (const Variable* variable : view.variables())
     largest_chunk = std::max(largest_chunk, variable->array->chunk_bytes());
-  for (std::uint64_t part = kMaxPart; part >= kMinPart; part /= 2) {
+  for (std::uint64_t part = std::min(kMaxPart, most_part); part >= kMinPart; part /= 2) {
     layout.part = part;
     layout.sizes.source = part + kMiB;
     layout.sizes.planes = layout.sizes.literals = part + kMiB;
@@ -90,9 +93,28 @@ std::optional<DeviceLayout> layout_within(const View& view, std::uint64_t memory
 
 }  // namespace
 
-DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots) {
+std::uint64_t largest_part(std::uint64_t budget, std::uint64_t parts) {
+  constexpr std::uint64_t kShare = 8;
+  std::uint64_t part = kMaxPart;
+  while (part > kMinPart && part * parts > budget / kShare) part /= 2;
+  return part;
+}
+
+PlanLimit plan_limit(const Engine& engine) {
+  constexpr std::uint64_t kFree = 8 << 20;
+  return {engine.budget().limit() / 8 + kFree};
+}
+
+RemoteFetches::Memory memory_for_chunks(Engine& engine) {
+  return {.most = engine.budget().limit() / 4,
+          .hold = [&engine](std::uint64_t bytes) { return engine.hold(bytes); }};
+}
+
+DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots,
+                           std::uint64_t most_part) {
   std::uint64_t needed = 0;
-  if (auto layout = layout_within(view, memory, slots, needed)) return *std::move(layout);
+  if (auto layout = layout_within(view, memory, slots, most_part, needed))
+    return *std::move(layout);
   throw Error(ErrorCode::no_memory,
               fmt::format("the GPU memory of {} is too little for {} batches of {}: give it {}, or "
                           "fewer slots",
@@ -103,7 +125,7 @@ DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t
 std::uint32_t slots_within(const View& view, std::uint64_t memory, const SlotNumbers& numbers) {
   std::uint64_t needed = 0;
   for (std::uint32_t slots = numbers.most; slots > numbers.least; --slots)
-    if (const auto layout = layout_within(view, memory, slots, needed))
+    if (const auto layout = layout_within(view, memory, slots, kMaxPart, needed))
       if (slots <= numbers.usual || layout->sizes.target >= kBatchesOfRoom * layout->slot_bytes)
         return slots;
   return numbers.least;
@@ -118,6 +140,7 @@ struct BatchStream::Impl {
   std::uint64_t epoch_batches;
   DeviceLayout layout;
   std::unique_ptr<SlotMemory> slots;
+  Budget::Reservation staging_memory;
   std::unique_ptr<PinnedBuffer> staging;
   std::unique_ptr<AssemblyTables> tables;
   std::unique_ptr<DeviceRunner> runner;
@@ -157,7 +180,7 @@ struct BatchStream::Impl {
     if (epoch_batches == 0) return;
     layout = device_layout(
         *view, options.memory != 0 ? options.memory : default_device_memory(options.device),
-        options.slots);
+        options.slots, largest_part(engine.budget().limit(), kStagedParts));
     try {
       if (options.by_engine) throw Error(ErrorCode::not_supported, "asked for");
       tables = std::make_unique<AssemblyTables>(*view);
@@ -169,8 +192,10 @@ struct BatchStream::Impl {
     slots = std::make_unique<SlotMemory>(options.device, layout.sizes.batch);
     if (!tables) layout.sizes.target = layout.sizes.source = 0;
     layout.sizes.staging =
-        tables ? std::max(options.staging != 0 ? options.staging : 8 * layout.part, 3 * layout.part)
+        tables ? std::max(options.staging != 0 ? options.staging : kStagedParts * layout.part,
+                          3 * layout.part)
                : kMiB;
+    staging_memory = engine.reserve(layout.sizes.staging, kStagingName);
     staging = std::make_unique<PinnedBuffer>(layout.sizes.staging);
     DeviceRunner::Options run;
     run.device = options.device;
@@ -192,8 +217,16 @@ struct BatchStream::Impl {
             return request ? std::optional(BatchNumber{request->epoch, request->global_batch()})
                            : std::nullopt;
           },
-          ProgramSource::Options{layout.sizes, staging->data(), layout.part, options.rank,
-                                 options.world, &engine.trace(), &engine.counters()},
+          ProgramSource::Options{layout.sizes,
+                                 staging->data(),
+                                 layout.part,
+                                 options.rank,
+                                 options.world,
+                                 &engine.trace(),
+                                 &engine.counters(),
+                                 {},
+                                 plan_limit(engine),
+                                 memory_for_chunks(engine)},
           executor, counters);
       launcher = std::thread([this] { guarded([this] { launch(); }); });
       completer = std::thread([this] { guarded([this] { complete(); }); });

@@ -52,7 +52,18 @@ struct DeviceLayout {
   std::uint64_t part = 0;  // ProgramSource::Options::part
   int lanes = 4;
 };
-DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots);
+/// `most_part`: of the part; a power of two times the smallest is the next smaller one.
+DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots,
+                           std::uint64_t most_part = UINT64_MAX);
+/// The largest part for which `parts` of them in host memory take no more than an eighth of a
+/// budget; the smallest where none does. Pure.
+std::uint64_t largest_part(std::uint64_t budget, std::uint64_t parts);
+
+/// Staging memory in the words of Engine::reserve().
+inline constexpr const char* kStagingName = "chunks on their way to a GPU";
+/// For ProgramSource::Options, with memory of the engine's budget. `engine` outlives the source.
+PlanLimit plan_limit(const Engine& engine);
+RemoteFetches::Memory memory_for_chunks(Engine& engine);
 
 /// How many slots a stream in this memory gets: `most` where decoded chunks keep enough room beside
 /// them, down to `usual` where they do not, and down to `least` where no more fit. Pure.

@@ -117,16 +117,38 @@ def test_names_and_heads_of_files(mount_at, store, tmp_path):
 
 @pytest.mark.says("memory-list")
 @pytest.mark.not_sanitized("it takes several times the memory")
-def test_a_batch_with_a_long_list_is_refused(mount_at, store, tmp_path):
-    view = VIEWS["all"] | {"order": {"shuffle": "global", "seed": 1}}
+def test_a_batch_with_a_long_list_is_refused(store, tmp_path):
+    """A million samples in random order, and few samples with many positions each."""
+    positions = [f"#{position}" for position in range(0, SIDE, 2)]
+    spread = {"name": "v", "variables": ["t"], "window": {"time": 1}, "select": {"x": positions}, "batch": SIDE}
+    for view, samples in ((VIEWS["all"] | {"order": {"shuffle": "global", "seed": 1}}, SAMPLES), (spread, SIDE)):
+        path = tmp_path / "v.json"
+        path.write_text(json.dumps(view))
+        (tmp_path / "mnt").mkdir(exist_ok=True)
+        for words in (["plan", store], ["mount", store, tmp_path / "mnt", "--foreground"], ["serve", store, "--socket", tmp_path / "s"]):
+            taken = measure(PROGRAM, *words, "--view", path, "--memory", MEMORY)
+            assert taken.status == 1
+            assert taken.peak <= MOST
+            (line,) = taken.error.strip().splitlines()
+            assert f"a batch of {samples} samples" in line and "give more with --memory" in line
+
+
+@pytest.mark.says("memory-list")
+@pytest.mark.not_sanitized("it takes several times the memory")
+def test_a_later_batch_with_a_long_list_is_not_made(mount_at, store, tmp_path):
+    starts = np.stack(np.unravel_index(np.arange(SAMPLES), (SIDE, SIDE)), axis=1)
+    np.random.default_rng(0).shuffle(starts[SAMPLES // 2:])
+    np.save(tmp_path / "starts.npy", starts)
+    view = VIEWS["all"] | {"samples": {"list": str(tmp_path / "starts.npy")}, "batch": SAMPLES // 2}
     directory = mount_at(store, tmp_path / "mnt", {"v": view}, "--memory", str(MEMORY))
     epoch = directory / "views/all/epoch-0000"
-    with pytest.raises(OSError) as caught, open(epoch / "batch-000000.npy", "rb"):
+    assert np.load(epoch / "batch-000000.npy").shape == (SAMPLES // 2, 1, 1)
+    with pytest.raises(OSError) as caught, open(epoch / "batch-000001.npy", "rb"):
         pass
     assert caught.value.errno == errno.ENOMEM
     log = (directory / ".batchfs/log").read_text()
-    assert f"a batch of {SAMPLES} samples" in log and "--memory" in log
-    with open(epoch / "batch-000000.json", "rb") as file:
+    assert f"a batch of {SAMPLES // 2} samples" in log and "--memory" in log
+    with open(epoch / "batch-000001.json", "rb") as file:
         assert file.read(1000).startswith(b'{\n  "view": "all",\n')
     assert peak_of(status(directory)["pid"]) <= MOST
 

@@ -9,6 +9,7 @@
 #include "engine/scan/source_versions.h"
 #include "engine/view/samples/missing.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/view_memory.h"
 
 namespace batchfs {
 
@@ -109,7 +110,7 @@ std::shared_ptr<const View> find_samples(const OpenedView& opened, const StoreOp
                  .memory = opened.opened.budget,
                  .prefetch = false,
                  .store = opened.opened.store,
-                 .held = opened.opened.held_memory()},
+                 .held = held_memory(opened.opened, {opened.view})},
                 log);
   for (const auto& store : opened.opened.stores()) engine.add_store(store);
   return find_samples(opened.view, opened.opened, options, engine, log);

@@ -24,6 +24,8 @@ class SelectedValues {
   const DataType& type() const { return type_; }
   /// Without the dimensions of which one position was chosen.
   Dims shape() const;
+  /// Bytes that this holds in memory: of values of variable length.
+  std::uint64_t held_memory() const { return whole_ ? whole_->data.size() : 0; }
 
   /// Calls `use` with all elements, at most about `piece_bytes` at a time.
   void for_each_piece(Engine& engine, std::uint64_t piece_bytes,

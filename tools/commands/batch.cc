@@ -8,6 +8,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
+#include "tools/cli/view_memory.h"
 #include "tools/cli/view_options.h"
 
 namespace batchfs {
@@ -67,7 +68,7 @@ void batch(const BatchOptions& options, Output& output) {
                  .memory = opened.opened.budget,
                  .prefetch = false,
                  .store = opened.opened.store,
-                 .held = opened.opened.held_memory()},
+                 .held = held_memory(opened.opened, {opened.view})},
                 log);
   for (const auto& store : opened.opened.stores()) engine.add_store(store);
   const std::shared_ptr<const View> shared =

@@ -231,7 +231,7 @@ void cat(const CatOptions& options, Output& output) {
                  .memory = opened.budget,
                  .prefetch = false,
                  .store = opened.store,
-                 .held = opened.held_memory()},
+                 .held = opened.held_memory() + values.held_memory()},
                 log);
   // A quarter for output, the rest for chunks.
   values.for_each_piece(engine, std::min<std::uint64_t>(engine.budget().limit() / 4, 256 << 20),

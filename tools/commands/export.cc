@@ -12,6 +12,7 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
+#include "tools/cli/view_memory.h"
 #include "tools/cli/view_options.h"
 #include "tools/tasks/task_options.h"
 
@@ -69,7 +70,7 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
   Engine engine({.threads = options.store.threads,
                  .memory = budget / 2,
                  .store = opened.opened.store,
-                 .held = opened.opened.held_memory()},
+                 .held = held_memory(opened.opened, {opened.view})},
                 log);
   for (const auto& store : opened.opened.stores()) engine.add_store(store);
   asked.form = options.form;

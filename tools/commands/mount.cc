@@ -85,7 +85,7 @@ struct HandOff {
           Engine& engine, Refresher& refresher, Log& log)
       : host(engine),
         gpus(first->views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log),
-        server(start(first, gpus.before(host), gpus.unsupported(), refresher, log)) {}
+        server(start(first, gpus.before(host), gpus.unsupported(), engine, refresher, log)) {}
 
   handoff::HostDelivery host;
   const GpuDeliveries gpus;
@@ -95,17 +95,20 @@ struct HandOff {
  private:
   static std::unique_ptr<handoff::HandoffServer> start(
       const std::shared_ptr<const Generation>& first, std::vector<handoff::Delivery*> deliveries,
-      const std::vector<handoff::UnsupportedGpu>& unsupported, Refresher& refresher, Log& log) {
+      const std::vector<handoff::UnsupportedGpu>& unsupported, Engine& engine, Refresher& refresher,
+      Log& log) {
     try {
       return std::make_unique<handoff::HandoffServer>(
-          handoff::HandoffServer::Options{.views = first->views,
-                                          .deliveries = std::move(deliveries),
-                                          .unsupported_gpus = unsupported,
-                                          .refresh =
-                                              [&refresher](bool force, handoff::Refreshed done) {
-                                                refresher.ask(force, std::move(done));
-                                              },
-                                          .held = first},
+          handoff::HandoffServer::Options{
+              .views = first->views,
+              .deliveries = std::move(deliveries),
+              .unsupported_gpus = unsupported,
+              .refresh = [&refresher](
+                             bool force,
+                             handoff::Refreshed done) { refresher.ask(force, std::move(done)); },
+              .reserve = [&engine](std::uint64_t bytes,
+                                   const std::string& what) { return engine.reserve(bytes, what); },
+              .held = first},
           handoff::Listener::in_runtime_directory(), log);
     } catch (const Error& error) {
       log.warning(std::string("no hand-off, programs read files only: ") + error.what());

@@ -13,6 +13,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
+#include "tools/cli/view_memory.h"
 #include "tools/cli/view_options.h"
 #include "tools/planning/advice.h"
 #include "tools/planning/epoch_cost.h"
@@ -301,7 +302,11 @@ std::shared_ptr<const View> view_to_plan(const std::shared_ptr<const View>& view
     }
   if (cost.decoded_bytes <= kCheapScanBytes && cost.chunks <= kCheapScanChunks) {
     Log log;
-    Engine engine({.threads = options.threads, .memory = options.memory, .prefetch = false}, log);
+    Engine engine({.threads = options.threads,
+                   .memory = options.memory,
+                   .prefetch = false,
+                   .held = held_memory(opened, {view})},
+                  log);
     return find_samples(view, opened, options, engine, log);
   }
   scan = cost;

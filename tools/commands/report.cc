@@ -9,6 +9,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/store_options.h"
+#include "tools/cli/view_memory.h"
 #include "tools/cli/view_options.h"
 #include "tools/cli/whole_file.h"
 #include "tools/monitor/report_page.h"
@@ -58,6 +59,7 @@ std::string batch_part(const ReportOptions& options, const Activity& activity) t
     }
   }
   if (chosen == nullptr) throw Error(ErrorCode::not_found, "no view of it is in a file");
+  const auto held = engine.hold(HeldByViews({chosen}).bytes());
   const ShownView shown =
       look_at_view(engine, find_samples(chosen, opened, asked, engine, log), chosen_file);
   return view_section(shown, "batch");

@@ -139,6 +139,8 @@ void serve(const ServeOptions& options, StartReport& report) {
        .unsupported_gpus = gpus.unsupported(),
        .refresh = [&refresher](bool force,
                                handoff::Refreshed done) { refresher.ask(force, std::move(done)); },
+       .reserve = [&engine](std::uint64_t bytes,
+                            const std::string& what) { return engine.reserve(bytes, what); },
        .held = first,
        .reading = first->reading_record(),
        .state_text = [&state](const auto& of,

@@ -19,6 +19,7 @@
 #include "tools/cli/places.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/text.h"
+#include "tools/cli/view_memory.h"
 #include "tools/cli/view_options.h"
 #include "tools/cli/whole_file.h"
 #include "tools/tasks/task_run.h"
@@ -135,10 +136,13 @@ struct ViewScan {
 
   StatisticsSums read(const StatisticsCommandOptions& options) {
     Log log;
+    HeldByViews held;
+    for (const auto& each : opened.views) held.add(*each.view);
     Engine engine({.threads = options.store.threads,
                    .memory = opened.opened.budget,
                    .prefetch = false,
-                   .store = opened.opened.store},
+                   .store = opened.opened.store,
+                   .held = held_memory(opened.opened, held)},
                   log);
     for (const auto& store : opened.opened.stores()) engine.add_store(store);
     Progress progress("Reading");

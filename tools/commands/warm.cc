@@ -24,6 +24,7 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
+#include "tools/cli/view_memory.h"
 #include "tools/cli/view_options.h"
 #include "tools/tasks/task_run.h"
 
@@ -227,7 +228,11 @@ Warmed fetch_view(const OpenedView& opened, const StoreOptions& with, const Task
                 "the store is on this machine, there is nothing to fetch", store.url());
 
   Log log;
-  Engine engine({.threads = with.threads, .memory = with.memory, .prefetch = false}, log);
+  Engine engine({.threads = with.threads,
+                 .memory = with.memory,
+                 .prefetch = false,
+                 .held = held_memory(opened.opened, {opened.view})},
+                log);
   const std::shared_ptr<const View> view =
       find_samples(opened.view, opened.opened, with, engine, log);
   std::vector<WantedChunk> chunks = chunks_of(*view);

@@ -12,6 +12,7 @@
 #include "engine/view/starter.h"
 #include "fs/formats/formats.h"
 #include "tools/cli/text.h"
+#include "tools/cli/view_memory.h"
 #include "tools/doctor/checks.h"
 #include "tools/monitor/top_screen.h"
 
@@ -120,7 +121,7 @@ Check check_batch_of(const OpenedStore& opened, const StoreOptions& options,
                    .memory = opened.budget,
                    .prefetch = false,
                    .store = opened.store,
-                   .held = opened.held_memory()},
+                   .held = held_memory(opened, {view})},
                   log);
     const Stopwatch watch;
     const std::shared_ptr<const Batch> batch =

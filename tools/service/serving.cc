@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
 #include <set>
 
 #include <sys/resource.h>
@@ -16,9 +17,11 @@
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine_errors.h"
 #include "engine/view/samples/duration.h"
+#include "engine/view/view_limits.h"
 #include "fs/formats/formats.h"
 #include "gpu/handoff/batch_slots.h"
 #include "gpu/stream/cuda_devices.h"
+#include "tools/cli/view_memory.h"
 #include "tools/planning/advice.h"
 
 namespace batchfs {
@@ -27,36 +30,6 @@ std::string absolute_store(const std::string& store) {
   return store.find("://") == std::string::npos
              ? std::filesystem::absolute(store).lexically_normal().string()
              : store;
-}
-
-namespace {
-
-/// Memory that views keep.
-class HeldByViews {
- public:
-  void add(const View& view) {
-    lists_ += view.held_memory();
-    datasets_.insert(view.dataset().get());
-    for (const auto& component : view.components()) add(*component);
-  }
-  std::uint64_t beyond_free() const {
-    std::uint64_t bytes = lists_;
-    std::set<const Dataset*> counted;
-    for (const Dataset* dataset : datasets_) bytes += dataset->held_labels(counted);
-    return bytes - std::min(bytes, kFreeMetadata);
-  }
-
- private:
-  std::uint64_t lists_ = 0;
-  std::set<const Dataset*> datasets_;
-};
-
-}  // namespace
-
-std::uint64_t held_memory(const std::vector<std::shared_ptr<const View>>& views) {
-  HeldByViews held;
-  for (const auto& view : views) held.add(*view);
-  return held.beyond_free();
 }
 
 std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
@@ -73,8 +46,8 @@ std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
                     "two views have the name '" + view->name() + "'; give one another \"name\"",
                     file);
       held.add(*view);
-      const std::uint64_t bytes = held.beyond_free(), limit = view->dataset()->memory_limit();
-      if (limit != 0 && bytes > limit / 2)
+      const std::uint64_t bytes = held.bytes(), limit = view->dataset()->memory_limit();
+      if (limit != 0 && bytes > kFreeMetadata + limit / 2)
         throw Error(ErrorCode::no_memory,
                     fmt::format("labels and samples of the views up to '{}' take {} of memory, and "
                                 "they get half of {}; give more with --memory",
@@ -103,6 +76,32 @@ void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) {
   if (bytes > budget) throw batch_larger_than_budget(bytes, budget).at("view " + view.name());
 }
 
+/// Throws no_memory where the list of the parts of the first batch is longer than one may be. Looks
+/// at few rows, and at the others where those have many parts.
+void check_list_of_parts(const View& view, std::uint64_t budget) try {
+  const std::int64_t rows = view.batches() > 0 ? view.row_count(0) : 0;
+  const PlanLimit limit{max_parts(budget)};
+  if (rows <= kRowsAtATime) {
+    if (rows > 0) view.plan(0, 0, limit);
+    return;
+  }
+  if (!view.components().empty() || view.sample_count(0) != rows) return;
+  std::vector<std::int64_t> places(kRowsAtATime);
+  std::iota(places.begin(), places.end(), 0);
+  try {
+    const BatchPlan few =
+        view.plan_samples(view.samples_in(0, 0, {0, kRowsAtATime}), places, limit);
+    const double bytes = static_cast<double>(few.parts.size() * sizeof(Part));
+    if (bytes * static_cast<double>(rows) <= static_cast<double>(limit.bytes * kRowsAtATime))
+      return;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_memory) throw;
+  }
+  view.plan(0, 0, limit);  // whose error names the batch
+} catch (Error& error) {
+  throw error.at("view " + view.name());
+}
+
 }  // namespace
 
 void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files,
@@ -110,13 +109,17 @@ void check_files(const std::vector<std::shared_ptr<const View>>& views, const Me
   for (const auto& view : views) {
     check_formats(*view);
     check_memory(*view, batch_memory(*view, files), budget);
+    check_list_of_parts(*view, budget);
   }
 }
 
 void check_handed_over(const std::vector<std::shared_ptr<const View>>& views,
                        const handoff::Delivery& host) {
   for (const auto& view : views)
-    if (view->batches() > 0) check_memory(*view, host.bytes(*view, 0), host.limit());
+    if (view->batches() > 0) {
+      check_memory(*view, host.bytes(*view, 0), host.limit());
+      check_list_of_parts(*view, host.limit());
+    }
 }
 
 void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget,

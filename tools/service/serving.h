@@ -27,18 +27,16 @@ std::string absolute_store(const std::string& store);
 std::shared_ptr<const Dataset> described_dataset(const OpenedStore& opened, GroupDatasets& datasets,
                                                  Log& log);
 
-/// Bytes that views keep beyond kFreeMetadata: labels of coordinates, and lists of samples.
-std::uint64_t held_memory(const std::vector<std::shared_ptr<const View>>& views);
-
 /// Throws invalid_argument if two views have the same name, and no_memory if views keep more than
-/// half of --memory.
+/// kFreeMetadata and half of --memory.
 std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
                                                     const std::vector<std::string>& files,
                                                     const CheckFile& check_file = {},
                                                     const std::optional<StandardInput>& input = {});
 
-/// For views whose batches are files. Throws no_memory if a batch is larger than the budget, so
-/// that no reader could ever get it, and not_supported if a format cannot hold a tensor.
+/// For views whose batches are files. Throws no_memory if a batch, or the list of the parts of
+/// chunks that the first is made of, is larger than the budget allows, so that no reader could ever
+/// get it, and not_supported if a format cannot hold a tensor.
 void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files,
                  std::uint64_t budget);
 /// For views whose batches are only handed over. Throws no_memory.

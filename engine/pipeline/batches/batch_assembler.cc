@@ -13,6 +13,7 @@
 #include "engine/pipeline/batches/deliveries.h"
 #include "engine/pipeline/engine_errors.h"
 #include "engine/view/plan_check.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
@@ -21,9 +22,6 @@ namespace {
 /// Bytes of the list of a batch's parts. Lists of hundreds of batches that are smaller take a few
 /// MB beside the budget.
 constexpr std::uint64_t kMinCountedList = 16 << 10;
-/// Lists take this much memory beside a quarter of the budget: enough for batches of 100,000
-/// samples of a few variables under a small budget.
-constexpr std::uint64_t kFreeList = 8 << 20;
 /// Batches of more rows may have lists of megabytes.
 constexpr std::int64_t kRowsOfLongList = 8192;
 /// Memory of the scheduler for each use: a consumer, and mostly a task.
@@ -165,7 +163,7 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
       std::unique_lock<std::mutex> alone(long_lists_, std::defer_lock);
       if (view.row_count(request.global_batch()) > kRowsOfLongList) alone.lock();
       BatchPlan plan =
-          view.plan(request.epoch, request.global_batch(), {with_.budget.limit() / 4 + kFreeList});
+          view.plan(request.epoch, request.global_batch(), {max_parts(with_.budget.limit())});
       check_plan(view, plan);
       lay_out(view, plan, *unfinished, *assembly);
       unfinished->combined = std::move(plan.combined);

@@ -12,6 +12,7 @@
 #include "engine/view/list/csv_reader.h"
 #include "engine/view/list/label_positions.h"
 #include "engine/view/list/npy_reader.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::int64_t kMaxRows = INT64_C(1) << 27;  // 1 GiB of starts
 constexpr std::uint64_t kMaxText = std::uint64_t{2} << 30;
+constexpr std::int64_t kRowsUnchecked = 1 << 16;
 
 std::string dims_of(const ListedView& view) {
   std::vector<std::string> names;
@@ -35,6 +37,13 @@ SampleList empty_list(const ListedView& view) {
 Error too_many_rows(const NamedFile& file) {
   return Error(ErrorCode::not_supported,
                fmt::format("a list has at most {}", counted(kMaxRows, "row")), file.where());
+}
+
+/// Throws where they would take too much memory: a code, and each column twice, since it becomes a
+/// tensor.
+void check_rows(const ListSpec& spec, const ListedView& view, std::int64_t rows) {
+  check_list(view.dataset, static_cast<std::uint64_t>(rows) * 8 * (1 + 2 * view.columns.size()),
+             spec.file.path, "the rows of the list");
 }
 
 /// Rows that do not fit: how many, and why the first of them does not.
@@ -77,6 +86,7 @@ void read_npy(const ListSpec& spec, const ListedView& view, NamedFile& file, Sam
   }
   const std::int64_t rows = header.shape[0];
   if (rows > kMaxRows) throw too_many_rows(file);
+  check_rows(spec, view, rows);
   std::vector<std::int64_t>& codes = list.codes();
   codes.resize(static_cast<std::size_t>(rows));
   // A column at a time in the order of Fortran: the row that is wrong first may not come first.
@@ -194,6 +204,7 @@ void read_csv(const ListSpec& spec, const ListedView& view, NamedFile& file, Sam
   std::string why;
   for (; csv.next(cells); ++row) {
     if (row == kMaxRows) throw too_many_rows(file);
+    if (row % kRowsUnchecked == 0) check_rows(spec, view, row + kRowsUnchecked);
     if (cells.size() != header.size())
       throw csv.error(fmt::format("{}: the line has {}, and the header {}", key,
                                   counted(static_cast<std::int64_t>(cells.size()), "cell"),

@@ -10,6 +10,7 @@
 #include "engine/view/list/npy_reader.h"
 #include "engine/view/list/restricted_list.h"
 #include "engine/view/samples/window_values.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
@@ -135,6 +136,8 @@ std::shared_ptr<const Draws> sample_draws(
     throw Error(ErrorCode::not_supported,
                 fmt::format("{}: weights are for at most {}; there are {}", weights.path,
                             counted(kMaxSamples, "sample"), counted(samples, "sample")));
+  check_list(view.dataset, static_cast<std::uint64_t>(samples) * sizeof(double), weights.path,
+             "the weights");
   std::vector<double> numbers;
   if (weights.column) {
     const ListColumn& column = *list->column(*weights.column);

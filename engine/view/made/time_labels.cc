@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kDayLength = INT64_C(86'400'000'000'000);  // nanoseconds
 constexpr std::int64_t kNoTime = INT64_MIN;
-constexpr std::uint64_t kShareOfMemory = 4;  // of the memory limit, for times of a variable
+constexpr std::uint64_t kShareOfTimes = 4;  // of the memory limit, for times of a variable
 
 /// Precondition: `moment` is a time.
 Moment later_by(Moment moment, std::int64_t nanoseconds) {
@@ -80,7 +80,7 @@ TimeLabels::TimeLabels(const Dataset& dataset, const ValueTimes& times, const st
   if (!times.variable.empty()) {
     const Variable& variable = dataset.variable(times.variable);
     if (static_cast<std::uint64_t>(element_count(shape_)) >
-        dataset.memory_limit() / kShareOfMemory / sizeof(Moment))
+        dataset.memory_limit() / kShareOfTimes / sizeof(Moment))
       throw Error(ErrorCode::no_memory,
                   fmt::format("{}: the {} times of '{}' take more than a quarter of --memory; give "
                               "more",

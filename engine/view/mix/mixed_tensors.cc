@@ -7,13 +7,13 @@
 
 #include "engine/base/strings.h"
 #include "engine/view/batch_coordinates.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
 namespace {
 
-/// Labels and positions of a mixture along one dimension, at most.
-constexpr std::uint64_t kMaxLabels = 64 << 20;
+/// Positions of a mixture along one dimension, at most.
 constexpr std::int64_t kMaxListed = 1 << 20;
 
 std::string shape_of_sample(const TensorSpec& tensor) {
@@ -145,7 +145,7 @@ void mix_window(const std::vector<std::shared_ptr<const View>>& views, std::size
                have_one_type(*labels[0], *labels.back());
     if (labels.back() != nullptr) bytes += labels.back()->values->data.size();
   }
-  labelled = labelled && bytes <= kMaxLabels;
+  labelled = labelled && bytes <= max_coordinates(*views[0]->dataset());
   if (same) {
     result.first.emplace_back(views.size());
     result.selected.push_back(views[0]->selected(dim));

@@ -109,6 +109,16 @@ class MixedView final : public View {
 
   std::vector<std::shared_ptr<const View>> components() const override { return views_; }
 
+  std::uint64_t held_memory() const override {
+    std::uint64_t bytes = 0;
+    for (const Coordinate& coordinate : coordinates_) {
+      const Coordinate* own = views_[0]->index_coordinate(coordinate.name);
+      if (own == nullptr || own->values != coordinate.values)
+        bytes += coordinate.values->data.size();
+    }
+    return bytes;
+  }
+
   std::shared_ptr<const View> with_components(
       std::vector<std::shared_ptr<const View>> components) const override {
     return std::make_shared<MixedView>(mix_, std::move(components));

@@ -6,6 +6,7 @@
 
 #include "engine/base/counted.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
@@ -56,7 +57,7 @@ std::shared_ptr<const std::vector<std::int64_t>> starts_every(
                 fmt::format("{}: '{}' is of a calendar, and '{}' has lengths of time", path,
                             duration_text(*window.every), window.dim));
   const __int128 origin = origin_of(window, dataset, times);
-  auto starts = std::make_shared<std::vector<std::int64_t>>();
+  GrowingStarts starts(dataset, path);
   const std::int64_t length = times.size(), room = length - window.size - range.second;
   bool has_multiple = false;
   const auto is_start = [&](std::int64_t i) {
@@ -67,16 +68,16 @@ std::shared_ptr<const std::vector<std::int64_t>> starts_every(
     has_multiple = true;
     if (i < -range.first) continue;
     if (i <= room) {
-      starts->push_back(i);
+      starts.push_back(i);
       continue;
     }
     // One window over the edge, if anything is left after the last whole one.
-    const bool is_left = starts->empty() || starts->back() < room;
+    const bool is_left = starts.size() == 0 || starts.starts().back() < room;
     if (window.edge != WindowSpec::Edge::drop && is_left && i + range.second < length)
-      starts->push_back(i);
+      starts.push_back(i);
     break;
   }
-  if (!starts->empty()) return starts;
+  if (starts.size() > 0) return starts.take();
   if (has_multiple)
     throw Error(
         ErrorCode::invalid_argument,

@@ -10,6 +10,7 @@
 #include "engine/base/strings.h"
 #include "engine/view/samples/restrictions.h"
 #include "engine/view/samples/window_values.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
@@ -23,13 +24,15 @@ struct Cells {
   std::vector<std::uint32_t> counts;  // C order
 };
 
+constexpr std::int64_t kMaxCells = INT64_C(1) << 27;
+
 /// Marked cells: 1, else 0.
 Cells read_cells(const MaskSpec& mask, const WindowValues& values) {
   Cells cells;
   std::int64_t size = 1;
   for (const WindowValues::Axis& axis : values.axes) {
     cells.shape.push_back(axis.selected.size());
-    if (__builtin_mul_overflow(size, axis.selected.size(), &size) || size > INT64_C(1) << 27)
+    if (__builtin_mul_overflow(size, axis.selected.size(), &size) || size > kMaxCells)
       throw Error(ErrorCode::not_supported,
                   fmt::format("{}: the selection has more than 134,217,728 cells", mask.path));
   }
@@ -146,16 +149,17 @@ std::shared_ptr<const SampleIndex> masked_windows(const MaskedStarts& mask,
 }
 
 /// Leaves out starts along the one dimension of a mask.
-void keep_passed(const MaskedStarts& mask, WindowGrid& grid) {
+void keep_passed(const Dataset& dataset, const std::string& path, const MaskedStarts& mask,
+                 WindowGrid& grid) {
   const std::size_t w = mask.windows.front();
-  auto left = std::make_shared<std::vector<std::int64_t>>();
+  GrowingStarts left(dataset, path);
   for (std::int64_t i = 0; i < grid.counts[w]; ++i)
-    if (mask.passed[static_cast<std::size_t>(i)]) left->push_back(grid.number(w, i));
-  const auto count = static_cast<std::int64_t>(left->size());
+    if (mask.passed[static_cast<std::size_t>(i)]) left.push_back(grid.number(w, i));
+  const std::int64_t count = left.size();
   if (count == grid.counts[w]) return;
   grid.allowed.resize(grid.counts.size());
   grid.counts[w] = count;
-  grid.allowed[w] = std::move(left);
+  grid.allowed[w] = left.take();
 }
 
 LabelNumber threshold(const JsonRef& json) {
@@ -205,10 +209,30 @@ MaskSpec parse_mask(const JsonRef& json) {
   return mask;
 }
 
+namespace {
+
+/// Throws where the counts of cells, and each start's stretch and length, take too much memory.
+void check_mask_memory(const MaskSpec& mask, const RestrictedView& view, const WindowGrid& grid,
+                       const WindowValues& values) {
+  std::uint64_t cells = 1, starts = 0;
+  for (const WindowValues::Axis& axis : values.axes) {
+    cells *= static_cast<std::uint64_t>(axis.selected.size());
+    if (cells > static_cast<std::uint64_t>(kMaxCells)) return;  // read_cells() refuses it
+    starts += static_cast<std::uint64_t>(grid.counts[axis.window]);
+  }
+  check_list(view.dataset,
+             cells * (sizeof(std::uint32_t) + values.values.type.itemsize) +
+                 starts * (sizeof(MaskStretches::value_type) + sizeof(std::int64_t)),
+             mask.path, "the cells and windows");
+}
+
+}  // namespace
+
 MaskedStarts masked_starts(const MaskSpec& mask, const RestrictedView& view,
                            const WindowGrid& grid) {
   const WindowValues values = read_window_values(
       view.dataset, mask.variable, mask.path + ".variable", view.windows, view.selected);
+  check_mask_memory(mask, view, grid, values);
   Cells cells = read_cells(mask, values);
   const std::int64_t size = static_cast<std::int64_t>(cells.counts.size());
   const std::int64_t marked = std::count(cells.counts.begin(), cells.counts.end(), 1U);
@@ -271,7 +295,7 @@ std::shared_ptr<const SampleIndex> restrict_by_mask(MaskSpec& mask, const Restri
     mask.starts = std::make_shared<const MaskedStarts>(masked_starts(mask, view, grid));
   const std::int64_t before = count_windows(grid);
   if (mask.starts->windows.size() == 1) {
-    keep_passed(*mask.starts, grid);
+    keep_passed(view.dataset, mask.path, *mask.starts, grid);
     dropped.emplace_back("mask", before - count_windows(grid));
     return nullptr;
   }

@@ -14,14 +14,20 @@ namespace batchfs {
 
 namespace {
 
-/// Keeps the starts along a dimension whose position `keep` accepts.
+/// Keeps the starts along a dimension whose position `keep` accepts. `path`: of the restriction.
 template <class Keep>
-void keep_starts(WindowGrid& grid, std::size_t w, Keep&& keep) {
-  auto left = std::make_shared<std::vector<std::int64_t>>();
-  for (std::int64_t i = 0; i < grid.counts[w]; ++i)
+void keep_starts(const Dataset& dataset, const std::string& path, WindowGrid& grid, std::size_t w,
+                 Keep&& keep) {
+  const std::int64_t count = grid.counts[w];
+  std::int64_t first = 0;  // that is left out
+  while (first < count && keep(grid.number(w, first) * grid.strides[w])) ++first;
+  if (first == count) return;
+  GrowingStarts left(dataset, path);
+  for (std::int64_t i = 0; i < first; ++i) left.push_back(grid.number(w, i));
+  for (std::int64_t i = first + 1; i < count; ++i)
     if (const std::int64_t number = grid.number(w, i); keep(number * grid.strides[w]))
-      left->push_back(number);
-  if (static_cast<std::int64_t>(left->size()) < grid.counts[w]) grid.keep(w, std::move(left));
+      left.push_back(number);
+  grid.keep(w, left.take());
 }
 
 /// Counts of the labels that do not follow the one before them by `step`.
@@ -86,7 +92,8 @@ void restrict_labels(const RestrictedView& view, const std::string& restriction,
             break;
         return o;
       };
-      keep_starts(grid, w, [&](std::int64_t from) { return lacking(from) == labels.size(); });
+      keep_starts(view.dataset, each.path, grid, w,
+                  [&](std::int64_t from) { return lacking(from) == labels.size(); });
       if (grid.counts[w] == 0)
         throw nothing_left(
             each.path, before,
@@ -103,7 +110,7 @@ void restrict_joined(const RestrictedView& view, WindowGrid& grid) {
   for (std::size_t w = 0; w < view.windows.size(); ++w)
     for (const Reach::Lacking& each : view.reaches[w].lacking) {
       const std::int64_t before = grid.counts[w];
-      keep_starts(grid, w,
+      keep_starts(view.dataset, each.path, grid, w,
                   [&](std::int64_t start) { return !each.touches(start, view.windows[w].size); });
       if (grid.counts[w] == 0)
         throw nothing_left(
@@ -123,7 +130,7 @@ void restrict_spacing(const RestrictedView& view, WindowGrid& grid) {
     const std::int64_t before = grid.counts[w];
     const MarkedCounts gaps = gaps_of(times, spacing.step, view.windows[w].wrap);
     if (gaps.all() == 0) continue;
-    keep_starts(grid, w,
+    keep_starts(view.dataset, spacing.path, grid, w,
                 [&](std::int64_t start) { return !crosses(gaps, view.reaches[w], start); });
     if (grid.counts[w] > 0) continue;
     const std::int64_t at = times.first_irregular(spacing.step).value_or(0);
@@ -144,12 +151,12 @@ void restrict_where(const RestrictedView& view, WindowGrid& grid) {
     const std::int64_t before = grid.counts[w], first = grid.start(w, 0);
     if (where.footprint) {
       const MarkedCounts counts(rejected, view.windows[w].wrap);
-      keep_starts(grid, w, [&](std::int64_t start) {
+      keep_starts(view.dataset, where.path, grid, w, [&](std::int64_t start) {
         const auto [begin, end] = view.reaches[w].footprint(start);
         return counts.count(begin, end) == 0;
       });
     } else {
-      keep_starts(grid, w,
+      keep_starts(view.dataset, where.path, grid, w,
                   [&](std::int64_t start) { return !rejected[static_cast<std::size_t>(start)]; });
     }
     if (grid.counts[w] > 0) continue;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/counted.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
@@ -163,11 +164,11 @@ PartWindows keep_part(const RestrictedView& view, const SplitSpec& split, const 
     return result;
   }
   const std::size_t w = boxes.axes().front().window;
-  auto left = std::make_shared<std::vector<std::int64_t>>();
+  GrowingStarts left(view.dataset, split.path);
   for (std::size_t r = 0; r < runs[w].size(); ++r)
     for (std::int64_t i = 0; samples[r] && i < runs[w][r].count; ++i)
-      left->push_back(grid.number(w, runs[w][r].first + i));
-  grid.keep(w, std::move(left));
+      left.push_back(grid.number(w, runs[w][r].first + i));
+  grid.keep(w, left.take());
   return result;
 }
 

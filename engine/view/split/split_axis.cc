@@ -259,21 +259,23 @@ SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& grou
     }
   } else {
     // By text: NaN equals NaN, and -0 equals 0 where both are written so.
-    constexpr std::size_t kKnown = 4096, kNode = 160;
+    constexpr std::size_t kKnown = 1 << 20, kNode = 160;  // bytes
     Classes<std::string> classes(axis, by_hash);
     std::unordered_map<std::string, std::string> texts;  // of the bytes of values; not of all
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, known = 0;
     for (std::int64_t p = 0; p < selected.size(); ++p) {
       const auto [index, at] = values.at(selected[p]);
       const std::size_t itemsize = index.values.type.itemsize;
       const auto* value = reinterpret_cast<const char*>(index.values.data.data()) +
                           static_cast<std::size_t>(at) * itemsize;
-      if (texts.size() >= kKnown) texts.clear();
+      if (known > kKnown) texts.clear(), known = 0;
       const auto [found, is_new] = texts.try_emplace(std::string(value, itemsize));
-      // Lengths of time by their counts, which decide on the part.
-      if (is_new)
+      if (is_new) {
+        // Lengths of time by their counts, which decide on the part.
         found->second = index.values.type.kind == Kind::timedelta ? label_text(index.values, at)
                                                                   : label_text(index, at);
+        known += kNode + itemsize + found->second.size();
+      }
       const std::string& text = found->second;
       if (!classes.add(p, text, [&] { return text; })) continue;
       bytes += kNode + (by_hash ? 2 : 1) * text.size();

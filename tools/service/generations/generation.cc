@@ -7,6 +7,7 @@
 #include "engine/store/fingerprint.h"
 #include "fs/session_state.h"
 #include "tools/cli/samples.h"
+#include "tools/cli/view_memory.h"
 #include "tools/service/serving.h"
 
 namespace batchfs {
@@ -20,7 +21,7 @@ Generation::~Generation() {
 void Generation::resolve(const GenerationOptions& options, Engine& engine, Log& log) {
   engine_ = &engine;
   for (const auto& store : opened.stores()) engine.add_store(store);
-  metadata_ = engine.hold(opened.held_memory() + held_memory(views));
+  metadata_ = engine.hold(held_memory(opened, views));
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
 }
 

@@ -43,6 +43,9 @@ struct Generation {
   /// Finds the samples of the views. From then on `engine`, which outlives it, may read it.
   void resolve(const GenerationOptions& options, Engine& engine, Log& log);
 
+  /// Bytes of the engine's budget that it takes: metadata, labels and lists.
+  std::uint64_t memory() const { return metadata_.bytes(); }
+
   /// Identity that the numbers of files depend on, see SessionState; equal as long as nothing has
   /// changed. Must change with the arithmetic of fs/tree.
   std::string identity() const;

@@ -16,7 +16,10 @@ constexpr auto kPauseBetweenResizes = std::chrono::milliseconds(500);
 std::shared_ptr<Generation> read_once(const Generation& now, const GenerationOptions& options,
                                       Engine& engine, Log& log,
                                       const std::function<void(Generation&)>& check, bool force) {
+  // Batches make room for another reading, whose labels are in memory twice while they are decoded.
+  Budget::Reservation room = engine.hold(2 * now.memory());
   auto next = read_generation(options, log);
+  room.release();
   const bool same_metadata = next->opened.snapshot_id() == now.opened.snapshot_id();
   next->resolve(options, engine, log);
   if (!force && same_metadata && next->identity() == now.identity()) return nullptr;

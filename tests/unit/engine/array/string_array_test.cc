@@ -26,9 +26,11 @@ struct Stored {
                  {"order", "C"},     {"compressor", {}},
                  {"fill_value", ""}, {"filters", {{{"id", "vlen-utf8"}}}}};
 
-  StringArray array() const {
-    return StringArray(store, std::make_shared<const ArrayMetadata>(
-                                  parse_array_v2("s", zarray, Json::object(), "s/.zarray")));
+  StringArray array(std::uint64_t memory = UINT64_MAX) const {
+    return StringArray(store,
+                       std::make_shared<const ArrayMetadata>(
+                           parse_array_v2("s", zarray, Json::object(), "s/.zarray")),
+                       memory);
   }
   Strings read() const { return array().read(); }
   std::string refusal() const {
@@ -41,6 +43,15 @@ struct Stored {
   }
 };
 
+Error refused(const StringArray& array) {
+  try {
+    array.read();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorCode::internal, "nothing was thrown");
+}
+
 TEST(StringArray, ReadsWhatNumcodecsWrote) {
   Stored stored;
   stored.store->set("s/0", kFour);
@@ -49,6 +60,35 @@ TEST(StringArray, ReadsWhatNumcodecsWrote) {
   stored.zarray["compressor"] = {{"id", "zlib"}};
   stored.store->set("s/0", kFourZlib);
   EXPECT_EQ(stored.read(), (Strings{"", "a", "h\u00e9llo", "\U0001f600"}));
+}
+
+TEST(StringArray, MoreThanTheMemoryIsRefused) {
+  Stored stored;
+  stored.zarray["shape"] = {64};
+  stored.zarray["chunks"] = {1};
+  const std::string text(20'000, 'x');
+  for (int i = 0; i < 64; ++i) stored.store->set("s/" + std::to_string(i), vlen({text}));
+  EXPECT_EQ(stored.array(2 << 20).read(), Strings(64, text)) << "they are read whole";
+  const Error error = refused(stored.array(1 << 20));
+  EXPECT_EQ(error.code(), ErrorCode::no_memory);
+  EXPECT_STREQ(error.what(),
+               "the 64 strings take more than 1.0 MB of memory; give more with --memory (s)");
+}
+
+TEST(StringArray, LongFillValuesAndChunksCount) {
+  Stored stored;
+  stored.zarray["shape"] = {64};
+  stored.zarray["chunks"] = {1};
+  stored.zarray["fill_value"] = std::string(20'000, 'x');
+  EXPECT_EQ(stored.array(2 << 20).read().back().size(), 20'000U);
+  EXPECT_EQ(refused(stored.array(1 << 20)).code(), ErrorCode::no_memory);
+  stored.zarray["fill_value"] = "";
+  stored.store->set("s/0", vlen({std::string(300'000, 'x')}));
+  EXPECT_EQ(refused(stored.array(1 << 20)).code(), ErrorCode::no_memory)
+      << "a quarter is a chunk's";
+  stored.zarray["shape"] = {1};
+  stored.zarray["chunks"] = {1 << 20};
+  EXPECT_EQ(refused(stored.array(1 << 20)).code(), ErrorCode::no_memory) << "elements of a chunk";
 }
 
 TEST(StringArray, EdgesAndMissingChunks) {

@@ -14,7 +14,8 @@ using testing::HasSubstr;
 Strings decode(const std::string& codec, const char* configuration, std::string_view bytes,
                std::int64_t count, Kind kind = Kind::variable_string) {
   const CodecSpec spec{codec, parse_json(configuration, "t")};
-  return make_string_form(spec, kind)->decode(std::as_bytes(std::span(bytes)), count);
+  return make_string_form(spec, kind)
+      ->decode(std::as_bytes(std::span(bytes)), count, UINT64_MAX / 4);
 }
 
 std::string refusal(const std::string& codec, const char* configuration, std::string_view bytes,
@@ -65,6 +66,23 @@ TEST(StringForm, Categories) {
   EXPECT_THAT(refusal("categorize", R"({"labels": ["a"], "astype": "<f4"})", "", 1),
               HasSubstr("not whole numbers"));
   EXPECT_THAT(refusal("categorize", "{}", "", 1), HasSubstr("labels"));
+}
+
+TEST(StringForm, AChunkOfFewBytesDoesNotMakeMany) {
+  const std::string labels =
+      R"({"labels": [")" + std::string(1000, 'x') + R"("], "astype": "|u1"})";
+  const auto form =
+      make_string_form({"categorize", parse_json(labels, "t")}, Kind::variable_string);
+  const std::string codes(100, '\1');
+  const auto bytes = std::as_bytes(std::span(codes));
+  EXPECT_EQ(form->decode(bytes, 100, 100'000).back().size(), 1000U);
+  try {
+    form->decode(bytes, 100, 99'999);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::no_memory);
+    EXPECT_THAT(error.what(), HasSubstr("give more with --memory"));
+  }
 }
 
 }  // namespace string_form_test

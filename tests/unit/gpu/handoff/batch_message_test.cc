@@ -49,7 +49,7 @@ class BatchMessages : public testing::Test {
 
 TEST_F(BatchMessages, SayWhereEachTensorIsAndItsShape) {
   const Outgoing out =
-      batch_message(shared, delivered(MemoryKind::host, 3, true), numbers(0), 1, attached);
+      batch_message(shared, delivered(MemoryKind::host, 3, true), numbers(0), 1, attached, {});
   const auto message = read<BatchMessage>(out, 0);
   EXPECT_EQ(message.header.length, out.bytes.size());
   EXPECT_EQ(message.lease, 5u);
@@ -74,13 +74,14 @@ TEST_F(BatchMessages, SayWhereEachTensorIsAndItsShape) {
 
 TEST_F(BatchMessages, TheLastBatchHasTheSamplesThatRemain) {
   const Outgoing out =
-      batch_message(shared, delivered(MemoryKind::host, 3, true), numbers(2), 2, attached);
+      batch_message(shared, delivered(MemoryKind::host, 3, true), numbers(2), 2, attached, {});
   EXPECT_EQ(read<BatchMessage>(out, 0).samples, 2);
 }
 
 TEST_F(BatchMessages, MemoryThatTheReaderKeepsIsAttachedOnce) {
   const auto message = [&](std::uint64_t id) {
-    return batch_message(shared, delivered(MemoryKind::host, id, false), numbers(0), 1, attached);
+    return batch_message(shared, delivered(MemoryKind::host, id, false), numbers(0), 1, attached,
+                         {});
   };
   const Outgoing first = message(3), again = message(3), another = message(4);
   EXPECT_THAT(first.descriptors, ElementsAre(77));
@@ -94,10 +95,10 @@ TEST_F(BatchMessages, WhatCannotBeSentAttachesNothing) {
   DeliveredBatch many = delivered(MemoryKind::host, 3, false);
   for (std::uint64_t id = 0; id <= kMaxDescriptors; ++id)
     many.memories.push_back({100 + id, 4096, MemoryKind::host, 77, true});
-  EXPECT_THROW(batch_message(shared, many, numbers(0), 1, attached), Error);
+  EXPECT_THROW(batch_message(shared, many, numbers(0), 1, attached, {}), Error);
   EXPECT_THAT(attached, IsEmpty());
   const Outgoing out =
-      batch_message(shared, delivered(MemoryKind::host, 3, false), numbers(0), 1, attached);
+      batch_message(shared, delivered(MemoryKind::host, 3, false), numbers(0), 1, attached, {});
   EXPECT_THAT(out.descriptors, ElementsAre(77));
 }
 

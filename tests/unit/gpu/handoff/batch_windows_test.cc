@@ -26,6 +26,12 @@ T read(const std::vector<std::byte>& bytes, std::size_t at) {
   return value;
 }
 
+std::vector<std::byte> coordinate_bytes(const View& view) {
+  std::vector<std::byte> bytes(coordinates_size(view));
+  write_coordinates(view, bytes.data());
+  return bytes;
+}
+
 TEST(BatchWindows, CoordinatesBeginAtMultiplesOfEight) {
   const std::vector<std::byte> bytes = coordinate_bytes(*view("2"));
   const auto record = read<CoordinateRecord>(bytes, 0);
@@ -34,7 +40,7 @@ TEST(BatchWindows, CoordinatesBeginAtMultiplesOfEight) {
   EXPECT_EQ(read<std::int16_t>(bytes, 18), 8);
 }
 
-TEST(BatchWindows, CoordinatesThatAreTooLongAreLeftOut) {
+TEST(BatchWindows, AllCoordinatesOfAViewAreSent) {
   MemoryData data;
   data.declare("v", "<f4", {"x", "y"}, {5 << 20, 2}, {5 << 20, 2})
       .index<double>("x", "<f8", std::vector<double>(5 << 20, 1.5))
@@ -44,13 +50,13 @@ TEST(BatchWindows, CoordinatesThatAreTooLongAreLeftOut) {
   const std::vector<std::byte> bytes = coordinate_bytes(*all);
   const auto x = read<CoordinateRecord>(bytes, 0), y = read<CoordinateRecord>(bytes, 16);
   EXPECT_EQ(all->coordinates()[0].name, "x");
-  EXPECT_EQ(x.bytes, 0u);
+  EXPECT_EQ(x.bytes, std::uint64_t{40} << 20);
   EXPECT_EQ(y.bytes, 4u);
   EXPECT_EQ(read<std::int16_t>(bytes, y.offset + 2), 8);
 }
 
 TEST(BatchWindows, FewGoWithTheMessage) {
-  const SentWindows sent = windows_to_send(*view("2"), 0, 2);
+  const SentWindows sent = windows_to_send(*view("2"), 0, 2, {}, {});
   EXPECT_EQ(sent.file, nullptr);
   const auto record = read<WindowsRecord>(sent.bytes, 0);
   EXPECT_EQ(record.samples, 2u);
@@ -63,7 +69,7 @@ TEST(BatchWindows, FewGoWithTheMessage) {
 }
 
 TEST(BatchWindows, ManyAreInAMemoryFile) {
-  const SentWindows sent = windows_to_send(*view("5000"), 0, 1);
+  const SentWindows sent = windows_to_send(*view("5000"), 0, 1, {}, {});
   ASSERT_NE(sent.file, nullptr);
   EXPECT_EQ(sent.bytes.size(), sizeof(WindowsRecord));
   EXPECT_EQ(read<WindowsRecord>(sent.bytes, 0).attached, 1u);
@@ -74,6 +80,35 @@ TEST(BatchWindows, ManyAreInAMemoryFile) {
   EXPECT_EQ(values[5001], 5000 % 3);
   char byte = 0;
   EXPECT_EQ(::pwrite(sent.file->fd(), &byte, 1, 0), -1) << "a reader can write to it";
+}
+
+TEST(BatchWindows, TheFileTakesMemoryAsLongAsItIsHeld) {
+  Budget budget(1 << 20);
+  const Reserve reserve = [&budget](std::uint64_t bytes, const std::string& what) {
+    auto reservation = budget.try_reserve(bytes);
+    if (!reservation) throw Error(ErrorCode::no_memory, what);
+    return reservation;
+  };
+  {
+    const SentWindows few = windows_to_send(*view("2"), 0, 2, {}, reserve);
+    EXPECT_EQ(budget.used(), 0U);
+    const SentWindows sent = windows_to_send(*view("5000"), 0, 1, {}, reserve);
+    EXPECT_EQ(budget.used(), 120000U);
+  }
+  EXPECT_EQ(budget.used(), 0U);
+  const auto rest = budget.reserve(1 << 20);
+  EXPECT_THROW(windows_to_send(*view("5000"), 0, 1, {}, reserve), Error);
+}
+
+TEST(BatchWindows, OfABatchThatHasThemComeFromIt) {
+  const auto file = std::make_shared<MemoryFile>(MemoryFiles(false).create("windows", 120000));
+  DeliveredBatch delivered;
+  delivered.held = file;
+  delivered.windows = file.get();
+  const Reserve never = [](std::uint64_t, const std::string& what) -> Budget::Reservation {
+    throw Error(ErrorCode::no_memory, what);
+  };
+  EXPECT_EQ(windows_to_send(*view("5000"), 0, 1, delivered, never).file.get(), file.get());
 }
 
 }  // namespace batch_windows_test

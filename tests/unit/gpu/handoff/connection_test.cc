@@ -53,8 +53,7 @@ class Connected : public testing::Test {
  protected:
   Connected() {
     const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
-    context.views.push_back(std::make_shared<SharedView>(
-        SharedView{view, MemoryFiles(false).create("texts", 16), 8, 8, Remainder::keep}));
+    context.views.push_back(std::make_shared<SharedView>(share_view(view)));
     context.deliveries = {&delivery};
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);

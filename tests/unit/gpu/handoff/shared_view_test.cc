@@ -14,15 +14,41 @@ TEST(SharedView, HasTextsAndCoordinates) {
   data.declare("v", "<f4", {"x"}, {3}, {3}).index<std::int16_t>("x", "<i2", {7, 8, 9});
   const auto view = parse_view(data.dataset(), R"({"window": {"x": 1}, "batch": 2})");
   const SharedView shared = share_view(view);
-  const std::string all(reinterpret_cast<const char*>(shared.texts.data()), shared.texts.size());
-  EXPECT_EQ(Json::parse(all.substr(0, shared.schema_length)), view->schema());
-  EXPECT_EQ(Json::parse(all.substr(shared.schema_length, shared.view_length)), view->resolved());
-  const std::size_t begin = (shared.schema_length + shared.view_length + 7) / 8 * 8;
-  EXPECT_EQ(all.size(), begin + shared.coordinates_length);
+  const auto description = shared.description({});
+  const MemoryFile& file = description->file;
+  const std::string all(reinterpret_cast<const char*>(file.data()), file.size());
+  EXPECT_EQ(Json::parse(all.substr(0, description->schema_length)), view->schema());
+  EXPECT_EQ(Json::parse(all.substr(description->schema_length, description->view_length)),
+            view->resolved());
+  const std::size_t begin = (description->schema_length + description->view_length + 7) / 8 * 8;
+  EXPECT_EQ(all.size(), begin + description->coordinates_length);
   std::int16_t values[3];
   std::memcpy(values, all.data() + begin + sizeof(CoordinateRecord), sizeof values);
   EXPECT_EQ(values[2], 9);
   EXPECT_EQ(shared.remainder, Remainder::keep);
+}
+
+TEST(SharedView, ItsDescriptionTakesMemoryWhileAReaderHoldsIt) {
+  MemoryData data;
+  data.declare("v", "<f4", {"x"}, {3}, {3}).index<std::int16_t>("x", "<i2", {7, 8, 9});
+  const SharedView shared =
+      share_view(parse_view(data.dataset(), R"({"window": {"x": 1}, "batch": 2})"));
+  Budget budget(1 << 20);
+  const Reserve reserve = [&budget](std::uint64_t bytes, const std::string& what) {
+    auto reservation = budget.try_reserve(bytes);
+    if (!reservation) throw Error(ErrorCode::no_memory, what);
+    return reservation;
+  };
+  EXPECT_EQ(budget.used(), 0U) << "before a reader comes";
+  auto first = shared.description(reserve);
+  EXPECT_EQ(budget.used(), first->file.size());
+  auto second = shared.description(reserve);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(budget.used(), first->file.size());
+  first = second = nullptr;
+  EXPECT_EQ(budget.used(), 0U);
+  const auto rest = budget.reserve(1 << 20);
+  EXPECT_THROW(shared.description(reserve), Error);
 }
 
 /// Why the view does not exist; empty if it does.
@@ -69,7 +95,8 @@ TEST(SharedView, TheWelcomeNamesTheReading) {
   data.declare("v", "<f4", {"x"}, {3}, {3});
   const SharedViews views =
       share_views({parse_view(data.dataset(), R"({"window": {"x": 1}})")}, nullptr, {7, 3});
-  const auto bytes = welcome_message(*views.front(), Mode::shm, kVersion);
+  const auto bytes =
+      welcome_message(*views.front(), *views.front()->description({}), Mode::shm, kVersion);
   ReadingRecord reading;
   ASSERT_GE(bytes.size(), sizeof reading);
   std::memcpy(&reading, bytes.data() + bytes.size() - sizeof reading, sizeof reading);
@@ -86,8 +113,9 @@ TEST(SharedView, AReaderOfVersion1IsToldWhatItKnows) {
     std::memcpy(&read, bytes.data(), sizeof read);
     return read;
   };
-  const auto old = welcome_message(shared, Mode::shm, 1),
-             now = welcome_message(shared, Mode::shm, 2);
+  const auto description = shared.description({});
+  const auto old = welcome_message(shared, *description, Mode::shm, 1),
+             now = welcome_message(shared, *description, Mode::shm, 2);
   EXPECT_EQ(old.size(), sizeof(WelcomeMessage));
   EXPECT_EQ(header(old).version, 1);
   EXPECT_EQ(now.size(), sizeof(WelcomeMessage) + sizeof(CoordinatesRecord));

@@ -24,7 +24,7 @@ struct Remote {
 TEST(RemoteFetches, AChunkIsFetchedOnceAndTakenWhenItHasArrived) {
   Remote remote;
   std::atomic<int> arrived{0};
-  RemoteFetches fetches([&] { ++arrived; });
+  RemoteFetches fetches([&] { ++arrived; }, {});
   const RemoteFetches::Key key{0, 0};
   EXPECT_FALSE(fetches.is_in_flight(key));
   fetches.start(remote.array, key);
@@ -42,7 +42,7 @@ TEST(RemoteFetches, OneThatIsNotNeededEndsBeforeIt) {
   Remote remote;
   std::atomic<int> arrived{0};
   {
-    RemoteFetches fetches([&] { ++arrived; });
+    RemoteFetches fetches([&] { ++arrived; }, {});
     fetches.start(remote.array, {0, 0});
     fetches.drop({0, 0});
     EXPECT_FALSE(fetches.is_in_flight({0, 0}));
