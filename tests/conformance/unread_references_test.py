@@ -124,3 +124,16 @@ def test_keys_outside_of_the_set_are_problems(batchfs, tmp_path):
     file = write(tmp_path, {"../x": "text", "/y": "text", "": "text"})
     assert batchfs.npy("cat", file, "a", "--select", "dim_0=#0:#2").tolist() == [0, 1]
     assert len(json.loads(batchfs.bytes("inspect", file, "--json"))["problems"]) == 3
+
+
+def test_a_relative_name_begins_in_the_directory_of_the_set(batchfs, tmp_path, monkeypatch):
+    """Whatever the working directory is, unlike in fsspec; the error has the name as the set has it."""
+    file = write(tmp_path, {})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert batchfs.npy("cat", "../r.json", "a", "--select", "dim_0=#0:#2").tolist() == [0, 1]
+    (tmp_path / "data.bin").rename(elsewhere / "data.bin")
+    line = batchfs.refusal("cat", file, "a")
+    assert f"{tmp_path}/data.bin, which the chunk lies in, is not there" in line
+    assert "the set names it 'data.bin', relative to the set's directory" in line
