@@ -217,7 +217,7 @@ MountState FileSystem::state() const {
 }
 
 StoreContents FileSystem::contents() const {
-  return {options_.store_url, *hierarchy_, *dataset_, arrays_, tree_.views(), total_bytes_};
+  return {options_.store_url, *hierarchy_, *dataset_, arrays_, tree_.views()};
 }
 
 std::string FileSystem::text_of(const Node& node) const {

@@ -91,7 +91,7 @@ class JsonList final : public StringForm {
       strings.emplace_back();  // an element that was never written
     } else {
       throw Error(ErrorCode::not_supported,
-                  "an element of the chunk of JSON is no string; of json2, only strings are "
+                  "an element of the chunk of JSON is not a string; of json2, only strings are "
                   "supported: write the array again with another codec");
     }
   }

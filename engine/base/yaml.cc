@@ -244,7 +244,7 @@ class YamlConverter {
     std::string_view unsigned_text = text;
     if (text.starts_with('-') || text.starts_with('+')) unsigned_text.remove_prefix(1);
     if (is_one_of(unsigned_text, {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN"}))
-      throw failure(event.start_mark, fmt::format("'{}' is no number of JSON", text));
+      throw failure(event.start_mark, fmt::format("'{}' is not a number of JSON", text));
     if (text.size() <= kMaxJsonNumber) {
       if (const std::string number = number_of_base(text); !number.empty()) return number;
       if (const std::string number = number_of(text); !number.empty()) return number;

@@ -34,7 +34,7 @@ std::unique_ptr<Codec> make_packbits(const JsonRef& configuration, ChunkLayout& 
     throw value.error("this option of packbits is not supported", ErrorCode::not_supported);
   if (layout.type.kind != Kind::boolean && layout.type.itemsize != 1)
     throw Error(ErrorCode::not_supported,
-                "packbits on values that are no booleans is not supported");
+                "packbits on values that are not booleans is not supported");
   return std::make_unique<PackBitsCodec>();
 }
 

@@ -37,7 +37,7 @@ ShardLayout::ShardLayout(const JsonRef& configuration, const ChunkLayout& layout
     throw shape.error("as many lengths as dimensions are needed");
   for (std::size_t d = 0; d < inner_shape.size(); ++d)
     if (layout.shape[d] % inner_shape[d] != 0)
-      throw shape.error(fmt::format("shards of {} elements are no whole number of chunks of {}",
+      throw shape.error(fmt::format("shards of {} elements are not a whole number of chunks of {}",
                                     layout.shape[d], inner_shape[d]));
   grid = ChunkGrid(layout.shape, inner_shape);
   ChunkLayout inner_layout = layout;

@@ -120,8 +120,8 @@ template <class Convert>
 std::size_t convert_elements(std::span<const std::byte> in, const DataType& from,
                              std::span<std::byte> out, const DataType& to, Convert&& convert) {
   if (in.size() % from.itemsize != 0)
-    throw Error(ErrorCode::corrupt,
-                fmt::format("{} bytes are no whole number of {} elements", in.size(), from.name()));
+    throw Error(ErrorCode::corrupt, fmt::format("{} bytes are not a whole number of {} elements",
+                                                in.size(), from.name()));
   const std::size_t count = in.size() / from.itemsize;
   if (count > out.size() / to.itemsize)
     throw Error(ErrorCode::corrupt, fmt::format("the filter has {} elements, {} were expected",

@@ -48,10 +48,11 @@ std::optional<std::int64_t> field_value(CalendarField field, std::string_view te
 
 std::string wrong_value(CalendarField field, std::string_view text) {
   if (field == CalendarField::season)
-    return fmt::format("'{}' is no season; there are {}", text, fmt::join(kSeasons, ", "));
-  if (field == CalendarField::year) return fmt::format("'{}' is no year", text);
-  return fmt::format("'{}' is no {}: it is a whole number from {} to {}{}", text, known(field).name,
-                     known(field).low, known(field).high,
+    return fmt::format("'{}' is not a season; there are {}", text, fmt::join(kSeasons, ", "));
+  if (field == CalendarField::year) return fmt::format("'{}' is not a year", text);
+  return fmt::format("'{}' is not {} {}: it is a whole number from {} to {}{}", text,
+                     field == CalendarField::hour ? "an" : "a", known(field).name, known(field).low,
+                     known(field).high,
                      field == CalendarField::weekday ? ", Monday to Sunday" : "");
 }
 
@@ -149,7 +150,7 @@ void CalendarTest::add(CalendarField field, const std::string& values, const std
     const std::int64_t last = colon == std::string::npos ? first : value_of(text.substr(colon + 1));
     if (last < first)
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: {} to {} is no range; write {}:{},{}:{}", where, first, last,
+                  fmt::format("{}: {} to {} is not a range; write {}:{},{}:{}", where, first, last,
                               first, known(field).high, known(field).low, last));
     condition.ranges.emplace_back(first, last);
     condition.text += (condition.text.empty() ? "" : ", ") + text;

@@ -193,6 +193,7 @@ bool decode_time(const Json& attributes, CfDecoding& cf, Times times) {
   cf.origin_seconds = reference->seconds;
   cf.origin_rest = reference->nanoseconds;
   cf.per_second = 1'000'000'000;
+  cf.is_by_cftime = reference->is_for_cftime;
   return true;
 }
 
@@ -307,6 +308,7 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters, Times 
     cf.origin_seconds = timed.origin_seconds;
     cf.origin_rest = timed.origin_rest;
     cf.per_second = timed.per_second;
+    cf.is_by_cftime = timed.is_by_cftime;
     if (!packed && stored.is_integer()) {
       cf.arithmetic = stored;
       cf.masked_counts = std::move(counts);

@@ -37,6 +37,7 @@ struct CfDecoding {
   std::int64_t origin_seconds = 0;  // the reference date: seconds since 1970-01-01, far dates too
   std::int64_t origin_rest = 0;     // and the rest, in counts of `decoded.unit`
   std::int64_t per_second = 1;      // counts of `decoded.unit` in a second
+  bool is_by_cftime = false;        // numbers of fractions become dates as cftime computes them
 
   bool to_bool = false;
   /// |S1 arrays whose last dimension is joined into one string: that dimension's length, else 0.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -217,9 +218,7 @@ bool is_midnight(std::string_view text, const Writing& writing) {
          (writing.is_full && text.size() > 1 && text.find('.') == std::string_view::npos);
 }
 
-}  // namespace
-
-std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
+std::optional<std::int64_t> pandas_unit_nanoseconds(const std::string& unit) {
   static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
       {"nanosecond", 1},
       {"microsecond", 1'000},
@@ -232,7 +231,11 @@ std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
   if (name.ends_with('s')) name.pop_back();
   for (const auto& [known, ns] : kUnits)
     if (name == known) return ns;
-  // cftime's short names.
+  return std::nullopt;
+}
+
+/// Nanoseconds in a unit that cftime knows by a short name.
+std::optional<std::int64_t> cftime_unit_nanoseconds(const std::string& unit) {
   static constexpr std::pair<std::string_view, std::int64_t> kShort[] = {
       {"h", 3600 * kNanosecondsPerSecond},
       {"hr", 3600 * kNanosecondsPerSecond},
@@ -242,11 +245,40 @@ std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
       {"msec", 1'000'000},
       {"millisec", 1'000'000},
       {"microsec", 1'000}};
+  const std::string lower = to_lower(unit);
+  if (lower == "s") return kNanosecondsPerSecond;
+  if (lower == "ms") return 1'000'000;
+  const std::string name = lower.substr(0, lower.size() - (lower.ends_with('s') ? 1 : 0));
   for (const auto& [known, ns] : kShort)
     if (name == known) return ns;
-  if (to_lower(unit) == "s") return kNanosecondsPerSecond;
-  if (to_lower(unit) == "ms") return 1'000'000;
   return std::nullopt;
+}
+
+bool is_in_datetime64_ns(std::int64_t seconds, std::int64_t nanoseconds) {
+  const __int128 time = static_cast<__int128>(seconds) * kNanosecondsPerSecond + nanoseconds;
+  return time <= INT64_MAX && time > INT64_MIN;
+}
+
+}  // namespace
+
+std::optional<__int128> cftime_nanoseconds(long double counts, std::int64_t step_ns) {
+  constexpr std::int64_t kMicrosecond = 1000, kSecond = 1'000'000;  // in microseconds
+  if (!(std::fabs(counts) < 1e30L / static_cast<long double>(step_ns))) return std::nullopt;
+  if (step_ns < kMicrosecond)  // which cftime does not have
+    return static_cast<__int128>(std::rint(counts * static_cast<long double>(step_ns)));
+  const long double exact = static_cast<long double>(step_ns / kMicrosecond) * counts;
+  auto rounded = static_cast<__int128>(std::rint(exact));
+  const auto of_second = [&rounded] { return (rounded % kSecond + kSecond) % kSecond; };
+  if (step_ns >= kNanosecondsPerSecond) {
+    if (of_second() == 1) rounded = static_cast<__int128>(std::floor(exact));
+    if (of_second() == kSecond - 1) rounded = static_cast<__int128>(std::ceil(exact));
+  }
+  return rounded * kMicrosecond;
+}
+
+std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
+  const auto ns = pandas_unit_nanoseconds(unit);
+  return ns ? ns : cftime_unit_nanoseconds(unit);
 }
 
 std::optional<std::int64_t> resolution_nanoseconds(const std::string& unit) {
@@ -310,7 +342,10 @@ std::optional<TimeReference> parse_time_units(const std::string& units,
   if (!text.empty() || !clock.exists()) return std::nullopt;
   const std::int64_t days = days_from_date(*known, *date);
   const std::int64_t seconds = clock.hour * 3600 + clock.minute * 60 + clock.second - shift;
-  return TimeReference{*step, days * 86400 + seconds, clock.nanoseconds, *known};
+  const std::int64_t origin = days * 86400 + seconds;
+  return TimeReference{
+      *step, origin, clock.nanoseconds, *known,
+      !pandas_unit_nanoseconds(unit) || !is_in_datetime64_ns(origin, clock.nanoseconds)};
 }
 
 }  // namespace batchfs

@@ -164,6 +164,15 @@ __int128 timedelta_of_number(const CfDecoding& cf, double number) {
                       : timedelta_counts(cf, number);
 }
 
+/// Nanoseconds since the reference date. xarray leaves those that 64 bits cannot hold to cftime.
+__int128 datetime_counts(const CfDecoding& cf, double number) {
+  const auto step = static_cast<double>(cf.time_step);
+  if (!cf.is_by_cftime && std::fabs(std::trunc(number)) * step < 0x1p63)
+    return static_cast<__int128>(number * step);
+  if (const auto counts = cftime_nanoseconds(number, cf.time_step)) return *counts;
+  throw Error(ErrorCode::not_supported, "a time is not a finite number; use --decode raw");
+}
+
 template <class S>
 void run_time(const CfDecoding& cf, std::int64_t count, const std::byte* source,
               std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
@@ -185,10 +194,8 @@ void run_time(const CfDecoding& cf, std::int64_t count, const std::byte* source,
       if (cf.has_offset) number += cf.offset;
       if (cf.time == CfDecoding::Time::timedelta) {
         if (!std::isnan(number)) value = time_result(cf, timedelta_of_number<S>(cf, number));
-      } else if (number *= static_cast<double>(cf.time_step); !std::isnan(number)) {
-        if (!(std::fabs(number) < 1e30))
-          throw Error(ErrorCode::not_supported, "a time is not a finite number; use --decode raw");
-        value = time_result(cf, static_cast<__int128>(number));
+      } else if (!std::isnan(number)) {
+        value = time_result(cf, datetime_counts(cf, number));
       }
     }
     store(result + i * result_stride, value);

@@ -94,7 +94,8 @@ std::int64_t IndexLookup::position_number(const std::string& text) const {
   const char* end = text.data() + text.size();
   const auto [rest, failed] = std::from_chars(begin, end, value);
   if (failed != std::errc() || rest != end || begin == end)
-    throw error(ErrorCode::invalid_argument, fmt::format("'{}' is no position; write '#3'", text));
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is not a position; write '#3'", text));
   if (value < 0) value += size_;
   check_is_no_label(text, value);
   return value;
@@ -171,7 +172,7 @@ LabelNumber IndexLookup::parse_number(const std::string& text) const {
       return *counts;
   if (values().type.kind == Kind::timedelta && (failed != std::errc() || rest != end))
     throw error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is no length of time; {}", text, kLengths));
+                fmt::format("'{}' is not a length of time; {}", text, kLengths));
   if (values().type.kind == Kind::boolean && (text == "true" || text == "false"))
     return text == "true" ? 1 : 0;
   if (failed != std::errc() || rest != end) {
@@ -281,8 +282,9 @@ std::int64_t IndexLookup::nearest(const std::string& text,
   if (tolerance && axis) {
     const auto duration = parse_duration(*tolerance);
     if (!duration)
-      throw error(ErrorCode::invalid_argument,
-                  fmt::format("the tolerance '{}' is no length of time; {}", *tolerance, kLengths));
+      throw error(
+          ErrorCode::invalid_argument,
+          fmt::format("the tolerance '{}' is not a length of time; {}", *tolerance, kLengths));
     most = *duration;
   } else if (tolerance) {
     most = parse_number(*tolerance);

@@ -165,11 +165,8 @@ std::optional<__int128> TimeAxis::nanoseconds(std::int64_t i) const {
       return std::nullopt;
     return origin + static_cast<__int128>(label_number(values, i)) * from.step_ns;
   }
-  const long double time =
-      static_cast<long double>(label_number(values, i)) * static_cast<long double>(from.step_ns);
-  if (!(std::fabs(time) < 1e30L)) return std::nullopt;
-  const std::int64_t unit = from.step_ns < 1000 ? 1 : 1000;
-  return origin + static_cast<__int128>(std::roundl(time / unit)) * unit;
+  const auto since = cftime_nanoseconds(label_number(values, i), from.step_ns);
+  return since ? std::optional(origin + *since) : std::nullopt;
 }
 
 std::string TimeAxis::text(std::int64_t i) const {

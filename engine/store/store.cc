@@ -171,7 +171,7 @@ std::shared_ptr<Store> open_json_set(Buffer bytes, std::shared_ptr<Store> folder
   }
 }
 
-/// The set of Parquet files in a folder; nullptr where there is none.
+/// The set of Parquet files in a directory; nullptr where there is none.
 std::shared_ptr<Store> open_parquet_set(std::shared_ptr<Store> folder, const StoreConfig& config) {
   const ByteRange whole{0, UINT64_MAX, false, memory_of(config) / 2};
   const std::optional<Buffer> bytes = folder->read(".zmetadata", whole);

@@ -53,7 +53,8 @@ std::pair<std::string_view, std::string_view> words(StoreKind kind) {
     case StoreKind::kerchunk_json:
       return {"a kerchunk reference set (JSON)", "name the file itself as the store"};
     case StoreKind::kerchunk_parquet:
-      return {"a kerchunk reference set (Parquet)", "name its folder as the store"};
+      return {"a kerchunk reference set (Parquet)",
+              "name its directory, the one with .zmetadata, as the store"};
     case StoreKind::n5:
       return {"an N5 store", "write a Zarr copy of it"};
     case StoreKind::zarr_v1:
@@ -68,7 +69,8 @@ std::pair<std::string_view, std::string_view> words(StoreKind kind) {
     case StoreKind::tiff:
       return {"a TIFF file", "open it with rioxarray and write a Zarr copy with to_zarr()"};
     case StoreKind::parquet:
-      return {"a Parquet file", "name the folder of the store"};
+      return {"a Parquet file",
+              "for a reference set, name its directory, the one with .zmetadata, as the store"};
     case StoreKind::zip:
       return {"a zip archive", "give it a name that ends in .zip, if it holds a Zarr store"};
   }

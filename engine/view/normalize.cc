@@ -55,7 +55,8 @@ class Lookup {
                              variable.name, did_you_mean(variable.name, names)));
     }
     entry_ = &*it;
-    if (!entry_->is_object()) throw fail(fmt::format("those of '{}' are no object", variable.name));
+    if (!entry_->is_object())
+      throw fail(fmt::format("those of '{}' are not an object", variable.name));
     check_logarithms();
     find_axes();
   }

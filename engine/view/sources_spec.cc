@@ -39,7 +39,7 @@ void parse_tolerance(const JsonRef& json, JoinRule& rule) {
   static_cast<void>(json.number());  // throws for another type
   rule.distance = label_number(json.value());
   if (!(*rule.distance >= 0) || !std::isfinite(*rule.distance))
-    throw json.error(fmt::format("{} is no distance: it is 0 or more", json.value().dump()));
+    throw json.error(fmt::format("{} is not a distance: it is 0 or more", json.value().dump()));
 }
 
 /// 4: cells of a finer grid for each of the first source; "1/4": of a coarser one.
@@ -76,7 +76,7 @@ JoinedSource::Join parse_join(const std::string& dim, const JsonRef& json) {
     const double value = period->number();
     if (!(value > 0 && value <= 0x1p53))
       throw period->error(
-          fmt::format("{} is no period: 360 is that of longitudes", period->value().dump()));
+          fmt::format("{} is not a period: 360 is that of longitudes", period->value().dump()));
     join.rule.period = value;
   }
   if (const auto pick = json.find("pick")) join.rule.pick = parse_pick(*pick);
@@ -98,7 +98,7 @@ JoinedSource::Join parse_join(const std::string& dim, const JsonRef& json) {
 const std::string& store_name(const JsonRef& json, const std::string& name) {
   if (!is_source_name(name))
     throw json.error(fmt::format(
-        "'{}' is no name of a store: a view names stores as --store NAME=URL does, not by URL",
+        "'{}' is not a name of a store: a view names stores as --store NAME=URL does, not by URL",
         name));
   return name;
 }

@@ -247,7 +247,7 @@ class Layouter {
           window < 0 ? extent(tensor_, step.dim, sizes_)
                      : sizes_[static_cast<std::size_t>(window)] * scale_along(tensor_, step.dim);
       if (size % step.size != 0)
-        throw fail(fmt::format("{} positions {} are no whole number of blocks of {}", size,
+        throw fail(fmt::format("{} positions {} are not a whole number of blocks of {}", size,
                                window < 0 ? "selected" : "of a window", step.size));
     }
   }

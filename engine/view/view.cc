@@ -98,7 +98,7 @@ std::shared_ptr<const View> View::with_samples(std::shared_ptr<const SampleIndex
 }
 
 std::shared_ptr<const View> View::with_components(std::vector<std::shared_ptr<const View>>) const {
-  throw Error(ErrorCode::internal, "this view is no mixture");
+  throw Error(ErrorCode::internal, "this view is not a mixture");
 }
 
 std::int64_t View::sample_at(std::int64_t, std::int64_t) const {

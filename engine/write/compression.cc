@@ -108,7 +108,7 @@ std::size_t compress_gzip(int level, std::span<const std::byte> in, std::span<st
 Compression parse_compression(const std::string& text) {
   const std::vector<std::string> parts = split(text, ':');
   const auto wrong = [&text](const std::string& why) {
-    return Error(ErrorCode::invalid_argument, fmt::format("'{}' is no codec: {}", text, why));
+    return Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a codec: {}", text, why));
   };
   const auto form = std::find_if(std::begin(kMethods), std::end(kMethods),
                                  [&](const MethodForm& one) { return one.name == parts[0]; });
@@ -125,7 +125,7 @@ Compression parse_compression(const std::string& text) {
   if (next < parts.size() && result.method != Method::none) {
     const bool negative = parts[next].starts_with('-');
     const auto level = parse_exact_number(parts[next].substr(negative ? 1 : 0));
-    if (!level || *level > 100) throw wrong(fmt::format("'{}' is no level", parts[next]));
+    if (!level || *level > 100) throw wrong(fmt::format("'{}' is not a level", parts[next]));
     result.level = static_cast<int>(*level) * (negative ? -1 : 1);
     if (result.level < form->min_level || result.level > form->max_level)
       throw wrong(

@@ -203,7 +203,7 @@ OutputArray make_output_array(const ArrayMetadata& source, const std::string& pa
     for (std::size_t d = 0; d < chunks.chunk.size(); ++d)
       if (chunks.object[d] % chunks.chunk[d] != 0)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("shards of {} elements are no whole number of chunks of {}",
+                    fmt::format("shards of {} elements are not a whole number of chunks of {}",
                                 chunks.object[d], chunks.chunk[d]));
     format == 3 ? make_v3(source, made) : make_v2(source, made);
     if (!made.metadata->unsupported.empty())

@@ -11,12 +11,14 @@
 #include "engine/base/strings.h"
 #include "engine/store/icechunk/repository.h"
 #include "engine/store/icechunk/signs.h"
+#include "engine/store/meant_document.h"
 #include "engine/store/store_kind.h"
 #include "engine/zarr/document_reader.h"
 #include "engine/zarr/metadata_memory.h"
 #include "engine/zarr/named_nodes.h"
 #include "engine/zarr/node_path.h"
 #include "engine/zarr/ome/read_ome.h"
+#include "engine/zarr/unread_documents.h"
 
 namespace batchfs {
 
@@ -242,6 +244,8 @@ class Opener {
     if (root.find("record_size")) throw unread_kind(StoreKind::kerchunk_parquet, store_.url());
     if (!root.at("metadata").is_object()) throw root.at("metadata").error("expected an object");
     auto& metadata = consolidated["metadata"].get_ref<Json::object_t&>();
+    const std::map<std::string, std::string> unread = unread_documents(metadata);
+    for (const auto& [document, why] : unread) add_problem(document, why);
     const Passing index(memory_, metadata.size() * (sizeof(std::string_view) + kNodeMemory));
     std::map<std::string_view, Json*> attributes;  // by path
     const auto parent_of = [](std::string_view key,
@@ -255,14 +259,18 @@ class Opener {
     // Each node's attributes are taken over: an array and a group at one path are an array.
     const auto take_attributes = [&](std::string_view path) {
       const auto it = attributes.find(path);
-      if (it == attributes.end()) return Json(Json::object());
+      if (it == attributes.end()) {
+        const auto lost = unread.find(join_path(std::string(path), ".zattrs"));
+        if (lost == unread.end()) return Json(Json::object());
+        throw Error(ErrorCode::corrupt, "its .zattrs: " + lost->second);
+      }
       passing.shrink(json_memory(*it->second));
       return std::exchange(*it->second, Json::object());
     };
     for (auto& [key, document] : metadata)
       guarded(key, [&, &key_name = key, &value = document] {
         const auto path = parent_of(key_name, ".zarray");
-        if (!path) return;
+        if (!path || meant_document(key_name)) return;
         check_node_path(std::string(*path));
         passing.shrink(json_memory(value));
         add_array(std::string(*path), parse_array_v2(std::string(*path), std::move(value),
@@ -271,7 +279,7 @@ class Opener {
     for (auto& [key, document] : metadata)
       guarded(key, [&, &key_name = key] {
         const auto path = parent_of(key_name, ".zgroup");
-        if (!path) return;
+        if (!path || meant_document(key_name)) return;
         check_node_path(std::string(*path));
         const Json own = take_attributes(*path);
         add_group(Group{std::string(*path), checked_attributes(JsonRef(own, ".zattrs"))});

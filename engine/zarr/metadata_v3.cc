@@ -132,7 +132,7 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
                               has_big_endian(codecs.value());
       const JsonRef fill = root.at("fill_value");
       array.fill_value_json = with_named_numbers(fill.value());
-      if (fill.is_null() && !array.type.is_variable()) throw fill.error("null is no fill value");
+      if (fill.is_null() && !array.type.is_variable()) throw fill.error("null is not a fill value");
       array.fill_value = parse_fill_value(array.type, fill);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_supported) throw;

@@ -19,8 +19,31 @@ std::string dims_text(const Dims& dims) {
   return "(" + text + ")";
 }
 
-std::uint64_t array_bytes(const ArrayMetadata& array) {
-  return static_cast<std::uint64_t>(element_count(array.shape)) * array.type.itemsize;
+/// Decoded; nullopt for values of any length, and for more than 2^63 bytes.
+std::optional<std::uint64_t> array_bytes(const ArrayMetadata& array) {
+  if (array.type.is_variable()) return std::nullopt;
+  std::int64_t bytes = array.type.itemsize;
+  for (const std::int64_t length : array.shape) {
+    if (length == 0) return 0;
+    if (__builtin_mul_overflow(bytes, length, &bytes)) return std::nullopt;
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
+
+std::string size_text(const ArrayMetadata& array) {
+  const auto bytes = array_bytes(array);
+  return bytes                      ? format_size(*bytes)
+         : array.type.is_variable() ? "varies"
+                                    : "more than " + format_size(std::uint64_t{1} << 63);
+}
+
+/// Decoded bytes of all arrays, as far as they are known.
+std::uint64_t total_bytes(const StoreContents& contents) {
+  std::uint64_t total = 0;
+  for (const ArrayEntry& entry : contents.arrays)
+    if (const auto bytes = array_bytes(*entry.metadata); bytes && *bytes <= INT64_MAX - total)
+      total += *bytes;
+  return total;
 }
 
 }  // namespace
@@ -36,7 +59,7 @@ std::string array_summary(const ArrayEntry& entry) {
   if (entry.array && entry.array->is_sharded())
     text += fmt::format(" in shards {}", dims_text(array.chunk_shape));
   text += fmt::format("\n  codecs      {}\n  size        {}\n", codecs_text(array.codecs),
-                      format_size(array_bytes(array)));
+                      size_text(array));
   for (const auto& [name, value] : array.attributes.items())
     if (name == "units" || name == "long_name" || name == "standard_name")
       text += fmt::format(
@@ -49,9 +72,9 @@ std::string array_summary(const ArrayEntry& entry) {
 
 std::string store_summary(const StoreContents& contents) {
   std::string text = fmt::format(
-      "{}\nZarr format {}, {}, {}, {} of values\n", printable(contents.url),
+      "{}\nZarr format {}, {}, {}, {} decoded\n", printable(contents.url),
       contents.hierarchy.zarr_format, counted(std::ssize(contents.hierarchy.arrays), "array"),
-      counted(std::ssize(contents.hierarchy.groups), "group"), format_size(contents.bytes));
+      counted(std::ssize(contents.hierarchy.groups), "group"), format_size(total_bytes(contents)));
   if (contents.hierarchy.revision)
     text += fmt::format("Icechunk {}\n", revision_text(*contents.hierarchy.revision));
   if (!contents.dataset.dims().empty()) {
@@ -69,7 +92,7 @@ std::string store_summary(const StoreContents& contents) {
       text += fmt::format(
           "  {:<24} {:<16} ({}) {}{}\n", printable(variable.name),
           printable(variable.cf.decoded.name()), printable(join(variable.dims, ", ")),
-          format_size(array_bytes(*variable.metadata)),
+          size_text(*variable.metadata),
           variable.unsupported.empty() ? "" : "  not readable: " + printable(variable.unsupported));
     }
   }
@@ -96,7 +119,8 @@ std::string store_json(const StoreContents& contents) {
     Json json = {{"shape", std::vector<std::int64_t>(array.shape.begin(), array.shape.end())},
                  {"dims", dimension_names(array)},
                  {"dtype", array.type.name()},
-                 {"bytes", array_bytes(array)}};
+                 {"bytes", Json()}};
+    if (const auto bytes = array_bytes(array)) json["bytes"] = *bytes;
     if (!entry.unsupported.empty()) json["unsupported"] = entry.unsupported;
     arrays[array.path.empty() ? "/" : array.path] = std::move(json);
   }

@@ -27,7 +27,6 @@ struct StoreContents {
   const Dataset& dataset;
   std::span<const ArrayEntry> arrays;
   std::span<const std::shared_ptr<const View>> views;
-  std::uint64_t bytes;  // of all arrays
 };
 
 /// arrays/NAME/summary.txt.

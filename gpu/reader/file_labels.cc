@@ -11,7 +11,7 @@
 
 #include "engine/base/descriptor.h"
 #include "engine/base/error.h"
-#include "engine/base/system_error.h"
+#include "gpu/reader/file_errors.h"
 #include "gpu/reader/file_source.h"
 #include "gpu/reader/tensor_files.h"
 
@@ -44,8 +44,7 @@ class FileCoordinates final : public Coordinates {
     if (read.memory == nullptr) {
       const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
       struct stat at;
-      if (file.get() < 0 || ::fstat(file.get(), &at) != 0)
-        throw Error(ErrorCode::io, describe_system_error(errno), path);
+      if (file.get() < 0 || ::fstat(file.get(), &at) != 0) throw file_error(errno, path);
       const auto memory = Mapping::read_from(file.get(), static_cast<std::uint64_t>(at.st_size));
       const TensorInfo tensor{info.name, info.dtype, {info.size}, {}};
       try {

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
-#include "engine/base/system_error.h"
+#include "gpu/reader/file_errors.h"
 #include "gpu/reader/file_labels.h"
 #include "gpu/reader/tensor_files.h"
 
@@ -37,13 +37,7 @@ struct File {
   const int cause = errno;
   if (cause == ENOTCONN || cause == ECONNABORTED)
     throw Lost{"the mount's daemon has exited; run `batchfs umount --dead DIR`"};
-  throw Error(cause == ENOENT || cause == ENOTDIR                     ? ErrorCode::not_found
-              : cause == EACCES || cause == EPERM                     ? ErrorCode::access_denied
-              : cause == EMFILE || cause == ENFILE || cause == ENOMEM ? ErrorCode::no_memory
-                                                                      : ErrorCode::io,
-              cause == EIO ? "the batch cannot be made: the mount's .batchfs/log says why"
-                           : describe_system_error(cause),
-              path);
+  throw file_error(cause, path);
 }
 
 std::string numbered(const char* format, std::int64_t number) {

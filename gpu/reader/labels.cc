@@ -69,7 +69,7 @@ Label label_at(const CoordinateInfo& coordinate, std::span<const std::byte> valu
                std::int64_t i) {
   const std::string& name = coordinate.dtype.name;
   if (coordinate.dtype.itemsize == 0)
-    throw Error(ErrorCode::not_supported, "labels of type " + name + " are no numbers");
+    throw Error(ErrorCode::not_supported, "labels of type " + name + " are not numbers");
   const std::string_view kind(coordinate.dtype.typestr.data() + 1, 2);
   Label label{.type = Label::Type::integer};
   const bool is_time = kind[0] == 'M';
@@ -102,7 +102,7 @@ Label label_at(const CoordinateInfo& coordinate, std::span<const std::byte> valu
     label.type = Label::Type::number;
     label.number = kind == "f4" ? value_at<float>(values, i) : value_at<double>(values, i);
   } else {
-    throw Error(ErrorCode::not_supported, "labels of type " + name + " are no numbers");
+    throw Error(ErrorCode::not_supported, "labels of type " + name + " are not numbers");
   }
   return label;
 }

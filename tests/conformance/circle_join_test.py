@@ -157,7 +157,7 @@ def test_other_numbers_have_no_period(pair):
              for d in (grid(1, EAST, "t"), grid(2, EAST, "u"))]
     text = pair.refusal(*times, {"time": {"period": 360}}, window={"step": 1})
     assert "a period is of numbers, as longitudes" in text
-    assert "0 is no period" in pair.refusal(*cells, {"cell": {"period": 0}})
+    assert "0 is not a period" in pair.refusal(*cells, {"cell": {"period": 0}})
 
 
 @pytest.mark.parametrize("ratio", [2, 3, 4])
@@ -195,9 +195,9 @@ def test_daily_fields_beside_hourly_ones(pair):
 def test_grids_that_do_not_nest_name_the_first_bad_cell(pair):
     anchor = grid(1, np.arange(0, 40, 2.5), "t")
     text = pair.refusal(anchor, grid(2, np.array([3.0, 13.0, 23.0, 33.0]), "u"), {"lon": {"ratio": "1/4"}})
-    assert "the grids do not nest: 'lon' of 'a' at position 0 is no cell of 4 in that of 'lon' of 'b' at position 0" in text
+    assert "the grids do not nest: 'lon' of 'a' at position 0 is not a cell of 4 in that of 'lon' of 'b' at position 0" in text
     late = np.r_[np.arange(0, 20, 2.5), 21.0]
     coarse = grid(2, np.array([3.75, 13.75, 23.75]), "u")
-    assert "'lon' of 'a' at position 8 is no cell" in pair.refusal(grid(1, late, "t"), coarse, {"lon": {"ratio": "1/4"}})
+    assert "'lon' of 'a' at position 8 is not a cell" in pair.refusal(grid(1, late, "t"), coarse, {"lon": {"ratio": "1/4"}})
     assert '"1/4": a coarser grid' in pair.refusal(anchor, coarse, {"lon": {"ratio": "1/1"}})
     assert '"1/4": a coarser grid' in pair.refusal(anchor, coarse, {"lon": {"ratio": 0.25}})

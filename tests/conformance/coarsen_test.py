@@ -147,8 +147,8 @@ def test_skip_looks_at_the_stored_values(batchfs, tmp_path, store):
 
 
 @pytest.mark.parametrize("change, words", [
-    ({"coarsen": {"latitude": 3}}, "tensors.x.coarsen.latitude: 8 positions selected are no whole number of blocks of 3"),
-    ({"coarsen": {"time": 2}}, "tensors.x.coarsen.time: 1 positions of a window are no whole number of blocks of 2"),
+    ({"coarsen": {"latitude": 3}}, "tensors.x.coarsen.latitude: 8 positions selected are not a whole number of blocks of 3"),
+    ({"coarsen": {"time": 2}}, "tensors.x.coarsen.time: 1 positions of a window are not a whole number of blocks of 2"),
     ({"coarsen": {"lattitude": 2}}, "no dimension 'lattitude' of variables, did you mean 'latitude'?"),
     ({"coarsen": {"latitude": {"size": 2, "how": "median"}}}, "there is no method 'median'"),
     ({"coarsen": {"latitude": 0}}, "coarsen.latitude"),

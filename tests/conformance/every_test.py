@@ -220,7 +220,7 @@ def test_lengths_of_time(store):
     assert store.starts(window("12h")) == [i for i, t in enumerate(leads) if t % pd.Timedelta("12h") == pd.Timedelta(0)]
     assert store.starts(window("12h", origin="3h")) == [i for i, t in enumerate(leads) if t % pd.Timedelta("12h") == pd.Timedelta("3h")]
     assert "window.time.every: '1mo' is of a calendar" in store.refusal(window("1mo"))
-    assert "'2000' is no length of time" in store.refusal(window("12h", origin="2000"))
+    assert "'2000' is not a length of time" in store.refusal(window("12h", origin="2000"))
 
 
 def test_other_dimensions_and_the_resolved_view(store):
@@ -242,15 +242,15 @@ def test_a_list_says_where_windows_begin(store):
 
 REFUSED = {
     "number": (window(6), "window.time.every: expected a length of time, a string; write 6h"),
-    "text": (window("six"), "window.time.every: 'six' is no length of time; write 6h"),
+    "text": (window("six"), "window.time.every: 'six' is not a length of time; write 6h"),
     "zero": (window("0h"), "window.time.every: '0h' is not more than 0"),
     "negative": (window("-6h"), "window.time.every: '-6h' is not more than 0"),
     "stride": (window(stride=2), 'window.time.every: "stride" counts positions and "every" goes by labels; leave one of them out'),
     "wrap": (window(wrap=True), 'window.time.every: lengths of time do not go with "wrap"'),
     "origin alone": ({"window": {"time": {"size": 1, "origin": "first"}}}, 'window.time.origin: it goes with "every"'),
     "origin number": (window(origin=3), 'window.time.origin: expected a string, "first" or a date'),
-    "origin text": (window(origin="last"), "window.time.origin: 'last' is no date; write \"first\" or 2000-01-01T06"),
-    "origin day": (window(origin="2001-02-29"), "window.time.origin: '2001-02-29' is no date"),
+    "origin text": (window(origin="last"), "window.time.origin: 'last' is not a date; write \"first\" or 2000-01-01T06"),
+    "origin day": (window(origin="2001-02-29"), "window.time.origin: '2001-02-29' is not a date"),
     "no time": ({"window": {"x": {"size": 1, "every": "6h"}}}, "window.x.every: 'x' has no coordinate of times"),
     "none": (window("1y"), "window.time.every: none of the 48 labels of 'time' lies a multiple of 1y after 1999-06-01T00:00:00; they begin with 2000-01-01T00:00:00"),
     "fits": (window("1d", 30), "window.time.every: no window of 30 that begins at a multiple of 1d fits: the selection has 48 positions"),

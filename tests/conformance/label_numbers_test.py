@@ -131,7 +131,7 @@ def test_rows_of_a_list(batchfs, tmp_path, kind):
     assert ids.dtype == "int64" and ids.tolist() == [int(i) * 2**58 for i in rows]
     absent = near_misses(labels)[0]
     (tmp_path / "rows.csv").write_text(f"c,id\n{absent},1\n")
-    assert "is no label of 'c'" in refused(batchfs, tmp_path, tmp_path / "s.zarr", view)
+    assert "is not a label of 'c'" in refused(batchfs, tmp_path, tmp_path / "s.zarr", view)
     (tmp_path / "rows.csv").write_text(f"c,id\n{labels[0]},{2**64 - 1}\n")
     assert "is beyond an int64" in refused(batchfs, tmp_path, tmp_path / "s.zarr", view)
 

@@ -35,7 +35,7 @@ def test_selections_take_every_unit_of_views(batchfs, tmp_path, store, text, row
 
 @pytest.mark.parametrize("unit", ["M", "y", "mo", "minutes", "min2"])
 def test_other_units_are_refused(batchfs, store, unit):
-    assert "is no length of time; write 6h, 30min or 2d" in batchfs.refusal("cat", store, "a", "--select", f"lead_time=1{unit}")
+    assert "is not a length of time; write 6h, 30min or 2d" in batchfs.refusal("cat", store, "a", "--select", f"lead_time=1{unit}")
 
 
 def test_messages_name_lengths_of_time(batchfs, tmp_path, store):
@@ -81,7 +81,7 @@ def test_lists(batchfs, tmp_path):
     for time in ("2020-01-01T06:00:00Z", "2020-01-01T06:00:00+00:00", "2020-01-01 06:00+00:00"):
         assert batchfs.npy("batch", path, "--view", file(f"time\n{time}\n"))[0, 0] == 1
     for time in ("2020-01-01+00:00", "2020-01-01T06:00:00+01:00", "+00:00"):
-        assert "is no date" in batchfs.refusal("plan", path, "--view", file(f"time\n{time}\n"))
+        assert "is not a date" in batchfs.refusal("plan", path, "--view", file(f"time\n{time}\n"))
     for separator, shown in ((";", "time;rain"), ("\t", "time rain")):
         message = batchfs.refusal("plan", path, "--view", file(f"time{separator}rain\n2020-01-01T06:00{separator}1\n"))
         assert f"the columns of '{shown}' are not separated by ','" in message

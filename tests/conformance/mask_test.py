@@ -152,7 +152,7 @@ def test_a_mask_that_takes_all(batchfs, store, tmp_path):
     ({"variable": "scalar"}, "samples.mask.variable: 'scalar' has no dimension; it needs one of \"window\": time, lat"),
     ({"variable": "name"}, "samples.mask.variable: 'name' is "),
     ({"variable": "wet", "fraction": 0.5}, "samples.mask.fraction: expected a list of two shares"),
-    ({"variable": "wet", "fraction": [0.5, 1.5]}, "samples.mask.fraction[1]: 1.5 is no share"),
+    ({"variable": "wet", "fraction": [0.5, 1.5]}, "samples.mask.fraction[1]: 1.5 is not a share"),
     ({"variable": "wet", "fraction": [0.7, 0.5]}, "samples.mask.fraction: the least share, 0.7, is more than the most, 0.5"),
     ({"variable": "wet", "at": "middle"}, "samples.mask.at: 'middle' is not center"),
     ({"variable": "wet", "at": "center", "fraction": [0, 1]}, "samples.mask.at: one cell has no"),

@@ -108,8 +108,8 @@ def test_shares_are_kept_apart(batchfs, store, tmp_path):
 
 
 @pytest.mark.parametrize("missing, message", [
-    ({"nan": "skip", "at_most": 1.5}, "missing.at_most: 1.5 is no share"),
-    ({"nan": "skip", "at_most": -0.1}, "missing.at_most: -0.1 is no share"),
+    ({"nan": "skip", "at_most": 1.5}, "missing.at_most: 1.5 is not a share"),
+    ({"nan": "skip", "at_most": -0.1}, "missing.at_most: -0.1 is not a share"),
     ({"nan": "skip", "at_most": "half"}, "missing.at_most"),
     ({"nan": "fill", "at_most": 0.5}, 'missing.at_most: it goes with "nan": "skip"'),
     ({"variables": ["t"]}, 'missing.variables: it goes with "nan": "skip"'),

@@ -380,7 +380,7 @@ REFUSED = {
     "store": ({"mix": {"a": A, "b": B | {"store": "d"}}}, "mix.b.store: no store 'd' is given"),
     "kinds": ({"mix": {"a": A | {"weight": 1}, "b": B | {"repeat": 1}}}, 'mix.b: it has "repeat", and \'a\' has "weight": one kind for all'),
     "one": ({"mix": {"a": A | {"weight": 1}, "b": B}}, 'mix.b: it has no "weight", and \'a\' has one'),
-    "negative": ({"mix": {"a": A | {"weight": -1}}}, "mix.a.weight: -1 is no number from 0 on"),
+    "negative": ({"mix": {"a": A | {"weight": -1}}}, "mix.a.weight: -1 is not a number from 0 on"),
     "zero": ({"mix": {"a": A | {"weight": 0}, "b": B | {"weight": 0}}}, 'mix: each "weight" is 0'),
     "small": ({"mix": {"a": A | {"weight": 1e6}, "b": B | {"weight": 1}}}, 'mix.b: its share of 1024 positions, which have exact quotas, is 0.00102; give "batch" a larger "block"'),
     "stratified": ({"mix": {"a": A | {"weight": 30}, "b": B | {"weight": 1}}, "batch": {"size": 4, "mixing": "stratified"}},

@@ -291,7 +291,7 @@ def test_what_lies_outside_needs_leave(batchfs, steps, tmp_path):
     for file in (f"{outside}", f"file://{outside}", "../f1.bin"):
         store = one(inside, file, 4, 40)
         line = batchfs.refusal("cat", store, "a")
-        assert "outside of the reference set's folder" in line and f"--virtual file://{tmp_path}/" in line, line
+        assert "outside of the reference set's directory" in line and f"--virtual file://{tmp_path}/" in line, line
         values = cat(batchfs, store, "a", "--virtual", f"file://{tmp_path}/")
         assert np.array_equal(values, steps[20:30])
     (inside / "link.bin").symlink_to(outside)

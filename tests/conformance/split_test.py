@@ -374,12 +374,12 @@ def test_statistics_of_a_part_along_two_dimensions(batchfs, tmp_path, gap):
     ({"parts": {"train": "rest", "val": [{"time": {"from": "2016", "to": "2017"}}], "test": [{"time": {"from": "2017-06"}}]}},
      "split.parts.test[0]: overlaps split.parts.val[0]: they share 43 positions, the first at time 2017-06-04"),
     ({"parts": {"train": "rest", "val": [{"time": {"from": "2030"}}]}}, "split.parts.val[0].time: nothing of 'time'"),
-    ({"parts": {"train": "rest", "val": [{"level": 5}]}}, "split.parts.val[0].level: 'level' is no dimension of \"window\""),
+    ({"parts": {"train": "rest", "val": [{"level": 5}]}}, "split.parts.val[0].level: 'level' is not a dimension of \"window\""),
     ({"blocks": {"time": "1mo"}, "fractions": {"train": 0.7, "val": 0.2}}, "split.fractions: the fractions add up to 0.9"),
     ({"blocks": {"time": "1mo"}, "fractions": {"train": 0.999, "val": 0.001}}, "split.fractions.val: 0.001 of 60 blocks is none"),
     ({"blocks": {"time": "5d"}, "folds": 2}, "split.blocks.time: no block is as long as a sample: each of 365 windows"),
     ({"blocks": {"time": 200}, "folds": 3}, "split.folds: 3 folds of 2 blocks; write at most 2"),
-    ({"blocks": {"time": 20}, "folds": 2, "gap": {"lat": 1}}, "split.gap.lat: 'lat' is no dimension of \"window\""),
+    ({"blocks": {"time": 20}, "folds": 2, "gap": {"lat": 1}}, "split.gap.lat: 'lat' is not a dimension of \"window\""),
     ({"parts": {"train": "rest", "val": [{"time": {"from": "2014-03", "to": "2018-09"}}]}, "gap": {"time": "90d"}},
      "split.parts.train: no sample is left: of 365 windows"),
     ({"groups": {"time": "year"}, "folds": 9}, "split.folds: 9 folds of 5 groups"),
@@ -390,7 +390,7 @@ def test_bad_splits(batchfs, tmp_path, store, split, message):
 
 def test_commands_need_the_part(batchfs, tmp_path, store):
     run = Run(batchfs, tmp_path, store, {**W, "split": REGIONS})
-    assert "split: the view has 3 parts, train, val, test; name one with --part" in batchfs.refusal(
+    assert "split: the view has 3 parts, train, val, test; name one: --part train, or part=" in batchfs.refusal(
         "batch", store, "--view", run.file, "--format", "json")
     assert "--part: there is no part 'vla', did you mean 'val'?" in run.refusal("--part", "vla")
     assert run.plan("--part", "val")["view"] == "view-val"

@@ -7,22 +7,22 @@ from timed_store import Run, write
 
 
 @pytest.mark.parametrize("samples, message", [
-    ({"spacing": {"time": "6x"}}, "samples.spacing.time: '6x' is no length of time; write 6h"),
+    ({"spacing": {"time": "6x"}}, "samples.spacing.time: '6x' is not a length of time; write 6h"),
     ({"spacing": {"time": 6}}, "samples.spacing.time: expected a length of time, a string; write 6h"),
     ({"spacing": {"time": "0h"}}, "samples.spacing.time: '0h': labels cannot be 0 apart"),
     ({"spacing": {}}, "samples.spacing: name at least one dimension"),
     ({"spacing": {"x": "6h"}}, "samples.spacing.x: 'x' has no coordinate of times: it is float64"),
-    ({"spacing": {"tim": "6h"}}, "samples.spacing.tim: 'tim' is no dimension of \"window\""),
+    ({"spacing": {"tim": "6h"}}, "samples.spacing.tim: 'tim' is not a dimension of \"window\""),
     ({"freq": "6h"}, "samples: unknown key 'freq'"),
     ({"spacing": {"time": "5h"}}, "samples.spacing.time: no sample is left: of 19 windows along 'time' each reaches "
                                   "across labels that are not 5h apart, as 2000-01-01T00:00:00 and 2000-01-01T06:00:00"),
     ({"where": {}}, "samples.where: name at least one dimension"),
     ({"where": {"time": {}}}, "samples.where.time: name a field of the calendar"),
     ({"where": {"time": {"months": [6]}}}, "samples.where.time: unknown key 'months': a list of months is \"month\": [6, 7, 8]"),
-    ({"where": {"time": {"month": "June"}}}, "samples.where.time.month: 'June' is no month"),
+    ({"where": {"time": {"month": "June"}}}, "samples.where.time.month: 'June' is not a month"),
     ({"where": {"time": {"month": []}}}, "samples.where.time.month: the list is empty"),
-    ({"where": {"time": {"month": [6, 13]}}}, "samples.where.time.month[1]: '13' is no month: it is a whole number from 1 to 12"),
-    ({"where": {"time": {"season": ["DJF", "JJ"]}}}, "samples.where.time.season[1]: 'JJ' is no season; there are DJF, MAM, JJA, SON"),
+    ({"where": {"time": {"month": [6, 13]}}}, "samples.where.time.month[1]: '13' is not a month: it is a whole number from 1 to 12"),
+    ({"where": {"time": {"season": ["DJF", "JJ"]}}}, "samples.where.time.season[1]: 'JJ' is not a season; there are DJF, MAM, JJA, SON"),
     ({"where": {"time": {"month": [7]}}}, "samples.where.time: none of 20 times of 'time', from 2000-01-01T00:00:00 to "
                                          "2000-01-05T18:00:00, has month 7"),
     ({"where": {"time": ["#19"]}}, "samples.where.time: no sample is left: of 19 windows along 'time' none with its start is "
@@ -30,7 +30,7 @@ from timed_store import Run, write
     ({"where": {"x": {"month": [7]}}}, "samples.where.x: 'x' holds no times, so that it has no month 7"),
     ({"where": {"x": {"from": 15, "to": 16}}}, "samples.where.x: nothing of 'x' lies in this range"),
     ({"where": {"x": 15}}, "samples.where.x: no '15' in 'x'"),
-    ({"where": {"y": 15}}, "samples.where.y: 'y' is no dimension of \"window\""),
+    ({"where": {"y": 15}}, "samples.where.y: 'y' is not a dimension of \"window\""),
     ({"where": {"time": {"hour": [0]}, "of": "all"}}, "samples.where.of: 'all' is none of start, footprint"),
     ({"where": {"of": "footprint"}}, "samples.where: name at least one dimension"),
 ])
@@ -44,7 +44,7 @@ def test_mistakes_in_samples(batchfs, tmp_path, samples, message):
     ({"offsets": [0, "6h"]}, 'tensors.u.offsets.time[1]: "6h" is a length of time, and those before are numbers of '
                              'positions; a list has one kind'),
     ({"offsets": ["6h", 0]}, "tensors.u.offsets.time[1]: 0 is a number, and those before are lengths of time"),
-    ({"offsets": ["6 hours"]}, "tensors.u.offsets.time[0]: '6 hours' is no length of time; write 6h"),
+    ({"offsets": ["6 hours"]}, "tensors.u.offsets.time[0]: '6 hours' is not a length of time; write 6h"),
     ({"offsets": ["5h"]}, "tensors.u.offsets.time: no sample is left: of 19 windows along 'time' none has its labels: "
                           "there is no label 5h after 2000-01-03T06:00:00"),
     ({"offsets": ["6h"], "wrap": True}, "tensors.u.offsets.time: lengths of time do not go with \"wrap\""),
@@ -53,7 +53,7 @@ def test_mistakes_in_samples(batchfs, tmp_path, samples, message):
      "position 1 after 2000-01-02T00:00:00"),
     ({"reserve": {"time": []}}, "reserve.time: the list is empty"),
     ({"reserve": {}}, "reserve: name at least one dimension"),
-    ({"reserve": {"lat": [1]}}, "reserve.lat: 'lat' is no dimension of \"window\""),
+    ({"reserve": {"lat": [1]}}, "reserve.lat: 'lat' is not a dimension of \"window\""),
     ({"reserve": {"time": [100]}}, "window.time: no window of 1 fits"),
     ({"reserve": {"time": ["100d"]}}, "reserve.time: no sample is left: of 19 windows"),
     ({"size": "5h"}, "window.time.size: '5h' is not a multiple of 6h, the step of 'time'"),

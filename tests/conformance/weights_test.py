@@ -203,7 +203,7 @@ def test_mistakes_of_files(batchfs, store, tmp_path, array, message):
     ({"column": "w"}, {}, 'samples.weights.column: columns are those of a .csv file in "list"'),
     ({}, {}, 'samples.weights: name one of "column", "variable" and "file"'),
     ({"column": "w", "variable": "rain"}, {}, "samples.weights: name one of"),
-    ("w.csv", {}, "samples.weights: 'w.csv' is no .npy file"),
+    ("w.csv", {}, "samples.weights: 'w.csv' is not a .npy file"),
     ("w.npy", {"missing": {"nan": "skip"}}, "samples.weights: a file cannot know which samples"),
     ({"variable": "rain"}, {"order": {"shuffle": "block"}, "epochs": {"samples": 2**40}}, 'order.shuffle: "block" with "weights" takes at most 268,435,456 samples'),
     (3, {}, "samples.weights: "),

@@ -40,6 +40,8 @@ The mount must be one's own.
 Requests cannot be had again.
 Tensors speak DLPack.
 this is no batchfs mount
+'6x' is no length of time.
+shards are no whole number of chunks
 There are as many as there are cores.
 Nothing happened for so long.
 It ends all the same.
@@ -54,6 +56,7 @@ There is a chunk.
 They had no memory.
 The same view gives the same batches.
 It is no longer mounted.
+There is no reader, and there are no chunks.
 A page that shows what readers waited for.
 as long as it lives
 batches are given to readers
@@ -152,7 +155,7 @@ def test_a_comment_is_read_across_its_lines(tmp_path):
     assert found(tmp_path, "a.cc", "// It is\n// no reader.\n") == [(1, "is no")]
     assert found(tmp_path, "a.cc", "// The size\n// Of two.\n//\n// Of three.\n") == [(4, "Of")]
     assert found(tmp_path, "a.cc", "int i;  // The size\n        // Of two.\n") == []
-    assert found(tmp_path, "a.py", 'f("Of two. It is no reader.")\n') == []
+    assert found(tmp_path, "a.py", 'f("Of two. As open_store().")\n') == []
 
 
 def test_comments_of_adjacent_declarations_are_apart(tmp_path):

@@ -19,7 +19,7 @@ def package(tmp_path_factory):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed: no Debian package can be made here")
     if not (BUILD / "CPackConfig.cmake").exists():
-        pytest.skip(f"{BUILD} is no build folder of CMake's: there is nothing to pack")
+        pytest.skip(f"{BUILD} is not a build folder of CMake's: there is nothing to pack")
     made = subprocess.run(["ninja", "-C", BUILD, "packaged"], capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
     folder = tmp_path_factory.mktemp("package")

@@ -309,5 +309,5 @@ def test_other_views_have_no_components_and_mixtures_no_single_scale(made):
     with pytest.raises(batchfs.NotSupported, match="the views of a mixture have numbers of their own"):
         batch["t"].denormalize()
     with batchfs.open(folder / "a.zarr", {"window": {"time": 1}}, program=PROGRAM) as plain:
-        with pytest.raises(batchfs.InvalidArgument, match="is no mixture"):
+        with pytest.raises(batchfs.InvalidArgument, match="is not a mixture"):
             _ = next(iter(plain)).component

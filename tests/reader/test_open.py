@@ -88,7 +88,7 @@ def test_part_chooses_from_a_split(field):
         assert same(np.concatenate([values_of(train), values_of(val)]), values)
         with pytest.raises(batchfs.NotFound, match="there are view-train, view-val"):
             batchfs.open(store, view=view, part="test")
-        with pytest.raises(batchfs.InvalidArgument, match="say which view"):
+        with pytest.raises(batchfs.InvalidArgument, match="pass a part, part='view-train' for instance"):
             batchfs.open(store, view=view)
 
 

@@ -126,12 +126,29 @@ def test_a_store_without_a_view(field):
         batchfs.open("s3://bucket/x.zarr")
 
 
+def test_an_option_for_a_place_that_is_not_a_store(field, tmp_path):
+    with pytest.raises(batchfs.NotFound, match="no.zarr' does not exist: pass a store"):
+        batchfs.open(tmp_path / "no.zarr", "train", part="val")
+    with pytest.raises(batchfs.InvalidArgument, match="is a store, and there is no file 'train' of a view: pass its keys"):
+        batchfs.open(field[0], "train", part="val")
+
+
+def test_a_view_with_a_split_needs_its_part(field):
+    view = VIEW | {"split": {"parts": {"early": [{"time": {"from": "#0", "to": "#4"}}], "late": "rest"}}}
+    with pytest.raises(batchfs.InvalidArgument, match="pass a part, part='view-early' for instance; there are view-early, view-late$"):
+        batchfs.open(field[0], view=view)
+    with pytest.raises(batchfs.NotFound, match="the view has no part 'erly'; there are view-early, view-late$"):
+        batchfs.open(field[0], view=view, part="erly")
+
+
 def test_a_socket_has_its_own_views(serve):
     server = serve()
     with pytest.raises(batchfs.InvalidArgument, match="serves the views that it was started with"):
         batchfs.open(server.socket, view=TWO)
     with pytest.raises(batchfs.InvalidArgument, match="memory= is for a store that is opened with a view"):
         batchfs.open(server.socket, "two", memory="8GB")
+    with pytest.raises(batchfs.InvalidArgument, match="leave part= out; pass the view of the part, view='two-val'"):
+        batchfs.open(server.socket, "two", part="val")
     with pytest.raises(batchfs.InvalidArgument, match="a socket has no files"):
         batchfs.open(server.socket, "two", mode="files")
 

@@ -132,6 +132,36 @@ def test_who_connects_again_gets_no_other_state(growing, tmp_path, runtime, kind
             subprocess.run([PROGRAM, "umount", "--lazy", place], check=True)
 
 
+@pytest.mark.says("death-appended")
+@pytest.mark.parametrize("refreshed", [False, True])
+@pytest.mark.parametrize("mode", ["shm", "files"])
+def test_a_reader_of_an_older_state_learns_what_to_do(growing, tmp_path, mode, refreshed):
+    """The daemon that takes over has the newest state only."""
+    place = tmp_path / "mnt"
+    place.mkdir()
+    (tmp_path / "two.json").write_text(json.dumps(VIEWS["two"]))
+    subprocess.run([PROGRAM, "mount", growing, place, "--view", tmp_path / "two.json"], check=True)
+    opened = batchfs.open(place, prefetch=0, mode=mode)
+    try:
+        walk = iter(opened)
+        held = [next(walk), next(walk)]
+        append(growing, 40, 8)
+        if refreshed:
+            refresh(place)
+        kill(place, "mount", None)
+        for _ in range(2):
+            with pytest.raises(batchfs.Error, match="[Oo]pen it again"):
+                next(iter(opened))
+        assert np.array_equal(values(held), np.arange(8) * 100)
+        late = batchfs.open(place, mode=mode)
+        assert np.array_equal(values(late), np.arange(48) * 100)
+        late.close()
+    finally:
+        del walk, held
+        opened.close()
+        subprocess.run([PROGRAM, "umount", "--lazy", place], check=True)
+
+
 def test_a_server_reads_at_intervals(growing, tmp_path):
     (tmp_path / "place").mkdir()
     server = Server(growing, tmp_path / "place", VIEWS, "--refresh", "1s")

@@ -240,7 +240,7 @@ def test_a_rank_may_be_killed_and_another_one_not(windows, tmp_path):
     ({"reduce": "all"}, 'reduce="all" is unknown'),
     ({"dtype": "float33"}, "float33"),
     ({"chunks": "depth=3"}, "depth"),
-    ({"codec": "zip"}, "'zip' is no codec"),
+    ({"codec": "zip"}, "'zip' is not a codec"),
     ({"tensor": "z"}, "the view has no tensor 'z'; it has t"),
     ({"rank": 3, "world": 2}, "rank 3 is not below world 2"),
     ({"rank": -1}, "rank is -1"),

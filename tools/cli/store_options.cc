@@ -18,6 +18,7 @@
 #include "engine/store/uri.h"
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
+#include "tools/cli/given_options.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/places.h"
 #include "tools/cli/repository_options.h"
@@ -47,7 +48,8 @@ void add_store_options(CLI::App& app, StoreOptions& options) {
   app.add_option(
          "STORE", options.store,
          "the store: a directory or a .zip (path or file://), http(s)://, s3://, gs://, az://; a "
-         "Zarr store, an Icechunk repository or a kerchunk reference set (its .json or folder)")
+         "Zarr store, an Icechunk repository or a kerchunk reference set (its .json file or its "
+         "directory of Parquet files)")
       ->required()
       ->type_name("");
   add_engine_options(app, options);
@@ -56,7 +58,7 @@ void add_store_options(CLI::App& app, StoreOptions& options) {
 CLI::ValidationError no_named_store(const std::string& text) {
   return CLI::ValidationError("--store",
                               "'" + text +
-                                  "' is no NAME=URL, as imerg=s3://bucket/b.zarr; a name has "
+                                  "' is not NAME=URL, as imerg=s3://bucket/b.zarr; a name has "
                                   "letters, digits, '_', '-' and '.'");
 }
 
@@ -312,6 +314,7 @@ OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& n
   other.others.clear();
   other.series.clear();
   other.settings.clear();
+  other.given = given_for_others(options.given);
   other.config.version_memory = version_memory(memory_of(options), 1 + options.others.size());
   other.config.icechunk = {};
   other.config.icechunk.pinned = named.pinned;
@@ -363,6 +366,7 @@ OpenedStore open_zarr(const StoreOptions& options) {
     opened.group = find_group(*opened.hierarchy, options.group, "--group " + options.group);
   find_arrays(opened, options.arrays);
   opened.series = options.series;
+  opened.given = options.given;
   check_store_settings(options);
   for (const StoreOptions::Named& named : options.others)
     opened.others.emplace(named.name, std::make_shared<OpenedStore>(open_other(options, named)));

@@ -34,6 +34,10 @@ struct StoreOptions {
   std::map<std::string, std::vector<std::string>> series;
   /// Pairs of --store-option: a store or a series, and "endpoint=URL" or "anon".
   std::vector<std::pair<std::string, std::string>> settings;
+  /// Options that were given and change how the store is opened: name without dashes, values. See
+  /// given_options.h; empty where no command is proposed.
+  using Given = std::map<std::string, std::vector<std::string>>;
+  Given given;
   std::uint64_t memory = 0;  // bytes; 0: half of the memory of the machine or the container
   int threads = 0;           // 0: one per core
   StoreConfig config;
@@ -67,6 +71,7 @@ struct OpenedStore {
   /// The stores of --store, by name.
   std::map<std::string, std::shared_ptr<OpenedStore>> others;
   std::map<std::string, std::vector<std::string>> series;  // as in StoreOptions
+  StoreOptions::Given given;                               // as in StoreOptions
   /// Every store, this one first.
   std::vector<std::shared_ptr<Store>> stores() const;
   /// Identifies this store's metadata and that of the others: changes when any of them has changed.

@@ -121,7 +121,7 @@ std::map<std::string, Selector> parse_selections(const std::vector<Selection>& s
     const auto field = parse_calendar_field(name.substr(dot + 1));
     if (!field)
       throw Error(ErrorCode::not_found,
-                  "'" + name.substr(dot + 1) + "' is no field of a time; there are " +
+                  "'" + name.substr(dot + 1) + "' is not a field of a time; there are " +
                       calendar_field_names(),
                   where);
     Selector& selector = selectors[dim];

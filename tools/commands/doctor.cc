@@ -6,6 +6,7 @@
 
 #include "engine/base/json_text.h"
 #include "tools/cli/command.h"
+#include "tools/cli/given_options.h"
 #include "tools/doctor/checks.h"
 #include "tools/service/mounts.h"
 
@@ -91,7 +92,10 @@ CommandAction setup_doctor(CLI::App& app) {
       ->type_name("");
   add_engine_options(app, options->store);
   app.add_flag("--json", options->json, "write JSON");
-  return [options](Output& output) { show(*options, output); };
+  return [options, &app](Output& output) {
+    enter_given_options(app, options->store);
+    show(*options, output);
+  };
 }
 
 }  // namespace batchfs

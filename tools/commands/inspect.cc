@@ -5,6 +5,7 @@
 #include "engine/store/icechunk/icechunk_store.h"
 #include "engine/zarr/revision_text.h"
 #include "tools/cli/command.h"
+#include "tools/cli/given_options.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/levels.h"
 #include "tools/cli/ome_text.h"
@@ -176,7 +177,8 @@ CommandAction setup_inspect(CLI::App& app) {
                "show the history, branches and tags of an Icechunk repository");
   app.add_flag("--size", options->size,
                "show stored sizes, also of a store where that takes a request for each object");
-  return [options](Output& output) {
+  return [options, &app](Output& output) {
+    enter_given_options(app, options->store);
     const OpenedStore opened = open_zarr(options->store);
     if (options->log) return output.write(options->json ? log_json_text(opened) : log_text(opened));
     const Measure measure = options->size ? Measure::all : Measure::quickly;

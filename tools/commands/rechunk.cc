@@ -6,7 +6,9 @@
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/write/rechunk.h"
+#include "engine/write/shard_advice.h"
 #include "tools/cli/command.h"
+#include "tools/cli/given_options.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/interruption.h"
 #include "tools/cli/places.h"
@@ -62,7 +64,8 @@ Json plan_json(const Rechunk& rechunk) {
   for (const RechunkArray& array : rechunk.arrays()) {
     Json one = {{"name", shown_path(array.output.path)},
                 {"shape", dims_list(array.source->shape)},
-                {"chunks", dims_list(array.output.chunks.chunk)}};
+                {"chunks", dims_list(array.output.chunks.chunk)},
+                {"objects", object_count(array)}};
     if (array.output.chunks.is_sharded) one["shards"] = dims_list(array.output.chunks.object);
     if (array.array != nullptr) {
       one["from_chunks"] = dims_list(array.array->grid().chunk_shape());
@@ -92,6 +95,23 @@ std::string plan_text(const Rechunk& rechunk) {
                strings ? "-" : format_size(array.plan.read_bytes)});
   }
   return table.text() + fmt::format("{} decoded\n", format_size(rechunk.decoded_bytes()));
+}
+
+std::string advice_text(const Rechunk& rechunk, int format) {
+  const auto advice = advise_on_shards(rechunk.arrays());
+  if (!advice) return "";
+  std::string text = fmt::format(
+      "{} has {} objects of {} before compression, which are slow to write, list and read; ",
+      printable(shown_path(advice->array)), format_count(advice->objects),
+      format_size(advice->bytes));
+  std::vector<std::string> lengths;
+  for (const auto& [dim, length] : advice->shards)
+    lengths.push_back(fmt::format("{}={}", dim, length));
+  if (format == 2) return text + "choose larger --chunks, or --format 3 with --shards\n";
+  if (lengths.empty()) return text + "choose larger --chunks, or --shards\n";
+  return text + fmt::format("with --shards {} it would have {}\n",
+                            shell_word(printable(join(lengths, ","))),
+                            format_count(advice->remaining));
 }
 
 std::string result_text(const RechunkResult& result, const RechunkCommandOptions& options,
@@ -151,8 +171,15 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
   }
   document["left_out"] = std::move(left_out);
   if (options.dry_run) {
-    output.write(options.task.json ? json_text(document) + "\n" : plan_text(copy) + left_out_text);
+    output.write(options.task.json
+                     ? json_text(document) + "\n"
+                     : plan_text(copy) + left_out_text + advice_text(copy, options.format));
     return;
+  }
+  if (const std::string advice = advice_text(copy, options.format);
+      !advice.empty() && !options.task.json) {
+    output.write(advice);
+    output.finish();
   }
   interruption.guard();
   RechunkResult result;

@@ -35,7 +35,7 @@ Check describe_cache(const CacheProbe& probe) {
         "--cache-trust would use it; without, batchfs compares versions");
   if (!probe.is_same)
     return check(problem,
-                 fmt::format("its '{}' is not the store's: it is no cache of it", probe.object),
+                 fmt::format("its '{}' is not the store's: it is not a cache of it", probe.object),
                  "check its URL, and `curl` it");
   const std::string answers = fmt::format("answers in {}", duration_text(probe.seconds));
   if (!probe.has_version)

@@ -11,6 +11,7 @@
 #include "engine/pipeline/engine.h"
 #include "engine/view/starter.h"
 #include "fs/formats/formats.h"
+#include "tools/cli/given_options.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_memory.h"
 #include "tools/doctor/checks.h"
@@ -130,11 +131,13 @@ Check check_batch_of(const OpenedStore& opened, const StoreOptions& options,
     std::uint64_t bytes = 0;
     for (const MemoryFile& file : batch->files) bytes += file.size();
     const std::string group =
-        dataset->path().empty() ? "" : "--group " + printable(dataset->path()) + " ";
+        dataset->path().empty() ? "" : "--group " + shell_word(dataset->path()) + " ";
     return {ok, "batch",
             fmt::format("{} of {} samples in {} ({}), from nothing", format_size(bytes),
                         view->batch_size(), duration_text(seconds), rate_of(bytes, seconds)),
-            "next: `batchfs view " + group + printable(opened.store->url()) + " > view.json`"};
+            "next: `batchfs view " +
+                printable(group + words_of(opened.given) + shell_word(opened.store->url())) +
+                " > view.json`"};
   } catch (const Error& error) {
     return {problem, "batch", printable(error.what()),
             next_step(error, "", "`batchfs check STORE` finds all that cannot be read")};

@@ -9,6 +9,7 @@
 #include "engine/base/answer_within.h"
 #include "engine/base/strings.h"
 #include "engine/zarr/hierarchy.h"
+#include "tools/cli/given_options.h"
 #include "tools/cli/text.h"
 #include "tools/doctor/checks.h"
 #include "tools/monitor/activity.h"
@@ -148,7 +149,8 @@ Checks check_mount(const std::string& directory) {
     return checks;
   } catch (const Error& error) {
     return {{problem, "mount", "it does not answer: " + printable(error.why()),
-             "end it with `batchfs umount --lazy " + printable(directory) + "` and mount again"}};
+             "end it with `batchfs umount --lazy " + printable(shell_word(directory)) +
+                 "` and mount again"}};
   }
 }
 

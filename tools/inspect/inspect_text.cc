@@ -13,6 +13,7 @@
 #include "engine/view/view.h"
 #include "engine/zarr/codecs_text.h"
 #include "engine/zarr/revision_text.h"
+#include "tools/cli/given_options.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/ome_text.h"
 #include "tools/cli/stores/named_arrays.h"
@@ -211,18 +212,6 @@ bool has_views(const OpenedStore& opened, const std::string& group) {
   }
 }
 
-/// Quotes an argument for a shell.
-std::string shell_word(const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("_./-+=:@,").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 /// Commands to try next, for each group: a view belongs to one.
 std::string next_text(const OpenedStore& opened, const std::vector<InspectedArray>& entries) {
   constexpr std::size_t kMost = 5;  // groups that are named
@@ -239,7 +228,7 @@ std::string next_text(const OpenedStore& opened, const std::vector<InspectedArra
     out += named == 1 ? "\nNext: " : "  or: ";
     out += "batchfs view " +
            (group.empty() ? "" : "--group " + printable(shell_word(group)) + " ") +
-           printable(opened.store->url()) + " > view.json\n";
+           printable(words_of(opened.given) + shell_word(opened.store->url())) + " > view.json\n";
   }
   return out;
 }

@@ -20,7 +20,7 @@ struct Event {
 };
 
 std::vector<Event> complete_events(const Json& trace) {
-  if (!trace.is_array()) throw Error(ErrorCode::corrupt, "is no list of events", "trace.json");
+  if (!trace.is_array()) throw Error(ErrorCode::corrupt, "is not a list of events", "trace.json");
   std::vector<Event> events;
   for (const Json& json : trace) {
     if (!json.is_object() || text_field(json, "ph") != "X") continue;

@@ -46,7 +46,7 @@ def tags_of(extensions):
         elif version := re.search(r"\.cpython-(3\d+)-", extension.name):
             found.append(f"cp{version[1]}-cp{version[1]}")
         elif not extension.name.startswith("lib"):
-            raise SystemExit(f"tools/packaging/wheel.py: {extension} is no extension module for a Python that is known")
+            raise SystemExit(f"tools/packaging/wheel.py: {extension} is not an extension module for a Python that is known")
     if not found:
         raise SystemExit("tools/packaging/wheel.py: there is no extension module; is any Python from 3.10 on installed?")
     return sorted(found)

@@ -154,6 +154,43 @@ void advise_on_absent(const ViewCost& cost, std::vector<std::string>& lines) {
   }
 }
 
+bool has_dim(const Variable& variable, const std::string& dim) {
+  return std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();
+}
+
+/// Windows along a dimension that no variable of the view has. Channels of time and place may have
+/// it.
+void advise_on_windows(const View& view, std::vector<std::string>& lines) {
+  constexpr std::size_t kMaxNames = 5;
+  if (!view.made().empty()) return;
+  for (const WindowDim& window : view.window_dims()) {
+    if (view.selected(window.name).size() <= window.size) continue;
+    std::vector<std::string> dims, others;
+    bool is_used = false;
+    for (const Variable* const variable : view.variables()) {
+      is_used = is_used || has_dim(*variable, window.name);
+      for (const std::string& dim : variable->dims)
+        if (std::find(dims.begin(), dims.end(), dim) == dims.end()) dims.push_back(dim);
+    }
+    if (is_used) continue;
+    for (const Variable& variable : view.dataset()->variables())
+      if (!variable.is_coordinate && has_dim(variable, window.name))
+        others.push_back(variable.name);
+    if (others.size() > kMaxNames) {
+      others.resize(kMaxNames);
+      others.emplace_back("...");
+    }
+    lines.push_back(printable(fmt::format(
+        "Windows slide along {0}, which no variable of the view has: samples that differ there "
+        "alone are equal. The variables of the view have {1}{2}. Leave {0} out of \"window\", or "
+        "take a variable that has it.",
+        window.name, join(dims, ", "),
+        others.empty()
+            ? ""
+            : fmt::format("; {} is a dimension of {}", window.name, join(others, ", ")))));
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> memory_advice(double need, std::uint64_t budget) {
@@ -189,6 +226,9 @@ std::vector<std::string> advice(const View& view, const ViewCost& cost, const Ep
     lines.push_back("A chunk cannot be read, and batches that need it will fail: " +
                     printable(why) + ". `batchfs check STORE` finds all such chunks.");
   advise_on_absent(cost, lines);
+  const auto components = view.components();
+  for (const auto& component : components) advise_on_windows(*component, lines);
+  if (components.empty()) advise_on_windows(view, lines);
   if (const auto line = memory_advice(cost.memory_need, memory)) lines.push_back(*line);
   advise_on_order(view, cost, epoch, budget, lines);
   if (cost.waste && amplification(view, cost, epoch) >= 2) {

@@ -90,12 +90,13 @@ std::vector<std::int64_t> coarser_cells(const NestedGrids& grids, std::int64_t r
     const long double number = std::round(steps);
     if (steps >= static_cast<long double>(ratio) - kTolerance) continue;  // after it, or in a gap
     if (std::fabs(steps - number) > kTolerance)
-      throw failure(fmt::format(
-          "the grids do not nest: {} at position {} is no cell of {} in that of {} at position {}: "
-          "it lies {} behind the first of them, where they are {} apart",
-          grids.anchor_name, i, ratio, grids.own_name,
-          grids.own_positions[static_cast<std::size_t>(cell - own.begin())],
-          static_cast<double>(wanted - *cell - first), static_cast<double>(fine)));
+      throw failure(
+          fmt::format("the grids do not nest: {} at position {} is not a cell of {} in that of {} "
+                      "at position {}: "
+                      "it lies {} behind the first of them, where they are {} apart",
+                      grids.anchor_name, i, ratio, grids.own_name,
+                      grids.own_positions[static_cast<std::size_t>(cell - own.begin())],
+                      static_cast<double>(wanted - *cell - first), static_cast<double>(fine)));
     found[i] = grids.own_positions[static_cast<std::size_t>(cell - own.begin())];
   }
   return found;

@@ -329,7 +329,7 @@ bool HttpTransfer::redirect(CURLcode code) {
   try {
     to = parse_uri(location);
   } catch (const Error& error) {
-    throw refuse("the server redirects to what is no URL: " + error.why());
+    throw refuse("the server redirects to something that is not a URL: " + error.why());
   }
   if (to.scheme != "http" && to.scheme != "https")
     throw refuse(
@@ -448,10 +448,10 @@ Error HttpTransfer::failure(CURLcode code) const {
     case CURLE_HTTP2_STREAM:
       return error(ErrorCode::io, "the connection ended before the answer did");
     case CURLE_WEIRD_SERVER_REPLY:
-      return error(ErrorCode::corrupt, "the answer is no HTTP");
+      return error(ErrorCode::corrupt, "the answer is not HTTP");
     case CURLE_UNSUPPORTED_PROTOCOL:
       if (detail.find("HTTP/0.9") != std::string::npos)
-        return error(ErrorCode::corrupt, "the answer is no HTTP");
+        return error(ErrorCode::corrupt, "the answer is not HTTP");
       return error(ErrorCode::invalid_argument, "not an http:// or https:// URL");
     case CURLE_URL_MALFORMAT:
       return error(ErrorCode::invalid_argument, "the URL cannot be used: " + detail);

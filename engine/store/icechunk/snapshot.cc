@@ -34,7 +34,7 @@ Id id_of(Bytes bytes, const char* what) {
 
 std::string_view checked_path(std::string_view path) {
   if (!path.starts_with('/') || (path.size() > 1 && !is_key(path.substr(1))))
-    throw Error(ErrorCode::corrupt, fmt::format("'{}' is no path of a node",
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' is not a path of a node",
                                                 printable(std::string(path.substr(0, 200)))));
   return path.substr(1);
 }

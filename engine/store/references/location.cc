@@ -35,6 +35,10 @@ std::string_view usual(std::string_view scheme) {
 
 }  // namespace
 
+bool is_relative(std::string_view file) {
+  return !file.starts_with('/') && file.find("://") == std::string_view::npos;
+}
+
 std::string absolute_location(std::string_view file, const std::string& place) {
   const auto refuse = [file](const char* why) {
     // The text after '?' may be a secret.

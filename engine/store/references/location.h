@@ -13,6 +13,9 @@ namespace batchfs::references {
 /// web addresses. Throws not_supported for other file systems and chains of them (fsspec's "::").
 std::string absolute_location(std::string_view file, const std::string& place);
 
+/// Is it a path relative to the set's place?
+bool is_relative(std::string_view file);
+
 /// For each service or machine, the longest folder that all its files lie in. At most 64.
 class CommonFolders {
  public:

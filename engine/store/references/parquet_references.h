@@ -1,5 +1,5 @@
 #pragma once
-// Reference sets as Parquet: a folder with the metadata of all arrays in `.zmetadata`, and the
+// Reference sets as Parquet: a directory with the metadata of all arrays in `.zmetadata`, and the
 // references of each array in files of a fixed number of rows, `ARRAY/refs.0.parq`, which are read
 // when one of their chunks is first looked up.
 //

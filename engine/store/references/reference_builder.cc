@@ -10,6 +10,7 @@
 
 #include "engine/base/printable.h"
 #include "engine/base/utf8.h"
+#include "engine/store/meant_document.h"
 #include "engine/store/references/reference_table.h"
 
 namespace batchfs::references {
@@ -85,6 +86,10 @@ ReferenceTable::Record ReferenceTable::Builder::malformed(std::string_view key,
                                                           const std::string& why) {
   const std::string shown = why.substr(0, kMaxReason);
   add_problem(key, shown);
+  return malformed(shown);
+}
+
+ReferenceTable::Record ReferenceTable::Builder::malformed(const std::string& shown) {
   auto it = reasons_.find(shown);
   if (it == reasons_.end()) {
     std::vector<std::string>& reasons = table_->reasons_;
@@ -135,8 +140,16 @@ void ReferenceTable::Builder::add_other(std::string_view key, Record record) {
   table_->others_.emplace(key, record);
 }
 
-/// The reference is lost, so the array of the chunk that it may mean is damaged.
+/// The reference is lost, so the document that it may mean is malformed, or the array of the chunk
+/// is damaged.
 void ReferenceTable::Builder::add_unread(std::string_view key) {
+  if (auto document = is_utf8(key) ? meant_document(key) : std::nullopt) {
+    add_problem(
+        key, fmt::format("no reader asks for this key: '{}' may be meant", shown_key(*document)));
+    claims_.take(kNodeMemory + document->size() + kShownKey);
+    unread_documents_.emplace(std::move(*document), shown_key(key));
+    return;
+  }
   add_problem(key, "no reader asks for this key: the chunk that it may mean is missing");
   std::string path;  // the components that a reader may ask for
   bool is_lost = false;
@@ -205,6 +218,12 @@ std::shared_ptr<const ReferenceTable> ReferenceTable::Builder::finish() {
     close(node.key(), node.mapped());
   }
   last_ = growing_.end();
+  for (const auto& [document, key] : unread_documents_) {
+    if (table_->others_.contains(document)) continue;
+    claims_.take(kNodeMemory + document.size());
+    table_->others_.emplace(
+        document, malformed(fmt::format("it is written '{}', which no reader asks for", key)));
+  }
   table_->within_.shrink_to_fit();
   table_->file_names_.shrink_to_fit();
   return std::move(table_);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/awaited.h"
+#include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/object_versions.h"
@@ -70,13 +71,21 @@ PartOfChunk part_of(const ByteRange& range, std::uint64_t size) {
   return {begin, std::min(range.length, size - begin)};
 }
 
-Error with_remedy(const Error& error, bool is_signed) {
-  if (!is_signed || error.code() != ErrorCode::access_denied) return error;
-  return Error(error.code(),
-               error.why() +
-                   "; the reference has a signature, which may have expired: make the references "
-                   "again, or give --virtual PREFIX=URL?SIGNATURE",
-               error.where());
+/// `file`: as the set names it.
+Error with_remedy(const Error& error, std::string_view file) {
+  const bool is_signed = file.starts_with("http") && file.find('?') < file.size();
+  if (is_signed && error.code() == ErrorCode::access_denied)
+    return Error(error.code(),
+                 error.why() +
+                     "; the reference has a signature, which may have expired: make the references "
+                     "again, or give --virtual PREFIX=URL?SIGNATURE",
+                 error.where());
+  if (!file.empty() && is_relative(file) && error.code() == ErrorCode::stale)
+    return Error(error.code(),
+                 fmt::format("{}; the set names it '{}', relative to the set's directory",
+                             error.why(), printable(file)),
+                 error.where());
+  return error;
 }
 
 class ReferenceStore final : public Store {
@@ -88,7 +97,7 @@ class ReferenceStore final : public Store {
         own_(places.own),
         place_(place_of_store(*own_)),
         outside_(own_, places.outside,
-                 {.whole = "reference set's folder",
+                 {.whole = "reference set's directory",
                   .list = "reference set",
                   .encoded = false,
                   .containers = references_->folders(place_),
@@ -136,8 +145,8 @@ class ReferenceStore final : public Store {
         states[1] = *state;
       }
       return lasting_digest(fmt::format("{} {}", states[0], states[1]));
-    } catch (Error& error) {
-      throw error.at(where(key));
+    } catch (const Error& error) {
+      throw with_remedy(error, found->target.file).at(where(key));
     }
   }
 
@@ -146,8 +155,8 @@ class ReferenceStore final : public Store {
     if (!found) return std::nullopt;
     try {
       return size_of(found->target);
-    } catch (Error& error) {
-      throw error.at(where(key));
+    } catch (const Error& error) {
+      throw with_remedy(error, found->target.file).at(where(key));
     }
   }
 
@@ -187,8 +196,8 @@ class ReferenceStore final : public Store {
       if (!got) throw VirtualPlaces::gone(file.shown);
       if (got->bytes != part.length) throw outside_.too_short();
       return PartRead{part.length, size};
-    } catch (Error& error) {
-      throw error.at(where(key));
+    } catch (const Error& error) {
+      throw with_remedy(error, target.file).at(where(key));
     }
   }
 
@@ -238,14 +247,13 @@ class ReferenceStore final : public Store {
 
   void read_target(const std::string& key, const Target& target, const ByteRange& range,
                    bool past_caches, const ReadDone& done) {
-    const bool is_signed =
-        target.file.starts_with("http") && target.file.find('?') < target.file.size();
-    const auto finish = [this, key, done, is_signed](ReadOutcome outcome) {
+    // The target's texts live no longer than this call.
+    const auto finish = [this, key, done, file = std::string(target.file)](ReadOutcome outcome) {
       try {
         if (const auto* thrown = std::get_if<std::exception_ptr>(&outcome))
           std::rethrow_exception(*thrown);
       } catch (Error& error) {
-        outcome = std::make_exception_ptr(with_remedy(error, is_signed).at(where(key)));
+        outcome = std::make_exception_ptr(with_remedy(error, file).at(where(key)));
       } catch (...) {
         outcome = std::current_exception();
       }

@@ -3,7 +3,7 @@
 // lie in other files (NetCDF, HDF5, Zarr stores).
 //
 // A key that the set does not have is missing. A key whose file is not there, or is shorter, is an
-// Error, never missing. Files are read below the set's own folder, and where the user allowed it:
+// Error, never missing. Files are read below the set's own directory, and where the user allowed it:
 // see VirtualPlaces.
 
 #include <cstdint>
@@ -60,7 +60,7 @@ std::shared_ptr<References> references_of(std::shared_ptr<const ReferenceTable> 
                                           std::string digest, const std::string& where);
 
 struct ReferencePlaces {
-  /// The folder of the set: relative names begin there.
+  /// The directory of the set: relative names begin there.
   std::shared_ptr<Store> own;
   /// Opens a place outside of it that the user allowed to read.
   std::function<std::shared_ptr<Store>(const std::string& url)> open;

@@ -47,7 +47,7 @@ class ReferenceTable {
   std::optional<Target> find(std::string_view key) const;
   /// Is there a reference, perhaps a malformed one?
   bool has(std::string_view key) const;
-  /// Keys that readers never request, such as "a//0", and those with a malformed reference, with
+  /// Keys that readers never request, such as "a//0" and "a//.zattrs", and those with a malformed reference, with
   /// the reasons: at most kMaxProblems of them.
   using Problems = std::vector<std::pair<std::string, std::string>>;
   const Problems& problems() const { return problems_; }
@@ -159,6 +159,8 @@ class ReferenceTable::Builder {
   void add_damaged(const std::string& path, std::string_view key);
   void add_problem(std::string_view key, const std::string& why);
   Record malformed(std::string_view key, const std::string& why);
+  /// Without a problem. `shown`: at most kMaxReason bytes.
+  Record malformed(const std::string& shown);
   std::uint32_t number_of_file(std::string_view file);
   void grow_slots();
   void set_far_chunks_aside(const ChunksName& name, Growing& growing);
@@ -173,6 +175,8 @@ class ReferenceTable::Builder {
   ChunkKey key_;
   std::vector<std::uint32_t> slots_;  // of a hash table of files: their number + 1
   std::map<std::string, std::uint64_t, std::less<>> reasons_;  // numbers
+  /// Documents that keys may mean which readers never request, with the first such key.
+  std::map<std::string, std::string, std::less<>> unread_documents_;
   const std::uint64_t seed_;
 };
 

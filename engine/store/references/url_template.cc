@@ -227,8 +227,8 @@ std::uint64_t render_count(std::string_view text, const TemplateNames& names) {
   const auto number = parse_exact_number(digits);
   if (!number)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' gives '{}', which is no whole number from 0 on", shown_text(text),
-                            shown_text(rendered)));
+                fmt::format("'{}' gives '{}', which is not a whole number from 0 on",
+                            shown_text(text), shown_text(rendered)));
   return *number;
 }
 

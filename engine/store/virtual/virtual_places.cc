@@ -50,7 +50,7 @@ void check_prefix(const std::string& prefix) {
   if (is_whole_scheme || prefix == kFile || prefix == "file:///" ||
       prefix.find('*') != std::string::npos)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("--virtual '{}' is no prefix of files such as s3://bucket/folder/",
+                fmt::format("--virtual '{}' is not a prefix of files such as s3://bucket/folder/",
                             shown_url(prefix)));
 }
 
@@ -141,7 +141,7 @@ VirtualPlaces::File VirtualPlaces::find(std::string_view text) {
   });
   if (has_control || !is_utf8(text) || text.find("://") == std::string_view::npos)
     throw Error(ErrorCode::corrupt,
-                fmt::format("the {} names a file '{}', which is no URL", manner_.list,
+                fmt::format("the {} names a file '{}', which is not a URL", manner_.list,
                             printable(std::string(text.substr(0, 200)))));
   const std::string location = normal_url(absolute(text), manner_.encoded);
   const bool is_file = location.starts_with(kFile);

@@ -142,7 +142,7 @@ std::int64_t LabelPositions::position(std::string_view text, std::string& why) c
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || at != end || text.empty()) {
-    why = fmt::format("'{}' is no position of '{}'", text, dim_);
+    why = fmt::format("'{}' is not a position of '{}'", text, dim_);
     return -1;
   }
   const std::int64_t from_start = number < 0 ? number + size_ : number;
@@ -162,14 +162,14 @@ std::int64_t LabelPositions::find(std::string_view text, std::string& why) const
     return -1;
   };
   const auto one = [&](std::pair<std::int64_t, bool> found) -> std::int64_t {
-    if (found.first < 0) return none(fmt::format("is no label of '{}' in the selection", dim_));
+    if (found.first < 0) return none(fmt::format("is not a label of '{}' in the selection", dim_));
     if (found.second) return none(fmt::format("is several times a label of '{}'", dim_));
     return found.first;
   };
   switch (index.kind) {
     case Index::Kind::time: {
       const auto date = parse_date(std::string(text), index.calendar);
-      if (!date) return none("is no date");
+      if (!date) return none("is not a date");
       if (!nearest_) return one(index.times.equal(date->first));
       if (index.times.labels.empty()) return one({-1, false});
       const auto [found, distance] = index.times.nearest(date->first);
@@ -182,7 +182,7 @@ std::int64_t LabelPositions::find(std::string_view text, std::string& why) const
     }
     case Index::Kind::number: {
       const auto number = parse_number(text);
-      if (!number) return none("is no number");
+      if (!number) return none("is not a number");
       if (!nearest_) return one(index.numbers.equal(as_stored(*number, index.type)));
       if (index.numbers.labels.empty()) return one({-1, false});
       auto best = index.numbers.nearest(*number);

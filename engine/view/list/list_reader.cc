@@ -159,7 +159,7 @@ std::string_view add_number(std::string_view text, ListColumn& column) {
   } else if (text == "True" || text == "true" || text == "False" || text == "false") {
     column.add(static_cast<std::int64_t>(text[0] == 'T' || text[0] == 't' ? 1 : 0));
   } else {
-    return "is no number";
+    return "is not a number";
   }
   return {};
 }
@@ -187,9 +187,9 @@ void read_csv(const ListSpec& spec, const ListedView& view, NamedFile& file, Sam
   for (const auto& [dim, text] : spec.tolerance)
     if (!dim.empty() && std::none_of(view.rules.begin(), view.rules.end(),
                                      [&](const StartRule& rule) { return rule.dim() == dim; }))
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("{}.{}: '{}' is no dimension of \"window\"", spec.tolerance_path, dim, dim));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}.{}: '{}' is not a dimension of \"window\"", spec.tolerance_path,
+                              dim, dim));
   for (const StartRule& rule : view.rules) {
     start_columns.push_back(column_of(csv, header, rule.dim(), key));
     labels.emplace_back(view.dataset, rule.dim(), view.selected.at(rule.dim()), spec.nearest,

@@ -82,7 +82,7 @@ std::optional<WeightsSpec> parse_weights(const JsonRef& samples, const FilePath&
   spec.file = parse_file(*weights, file_path);
   if (!spec.file.name.ends_with(".npy"))
     throw weights->error(
-        fmt::format("'{}' is no .npy file; write {{\"column\": NAME}} for a column of \"list\", "
+        fmt::format("'{}' is not a .npy file; write {{\"column\": NAME}} for a column of \"list\", "
                     "{{\"variable\": "
                     "NAME}} for a variable of the store",
                     spec.file.name));

@@ -141,7 +141,7 @@ std::shared_ptr<const EarthCoordinate> read_earth_coordinate(const Dataset& data
   const double largest = largest_of(result->degrees);
   if (largest > (axis == EarthAxis::latitude ? 90.001 : 720.001))
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: '{}' has the value {}, which is no {} in degrees", path,
+                fmt::format("{}: '{}' has the value {}, which is not a {} in degrees", path,
                             variable->name, largest, axis_name(axis)));
   return result;
 }

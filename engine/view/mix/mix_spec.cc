@@ -24,7 +24,7 @@ constexpr const char* kOfComponents[] = {"group",   "level",   "sources",  "vari
 double share(const JsonRef& json) {
   const double value = json.number();
   if (!(value >= 0) || !std::isfinite(value))
-    throw json.error(fmt::format("{} is no number from 0 on", json.value().dump()));
+    throw json.error(fmt::format("{} is not a number from 0 on", json.value().dump()));
   return value;
 }
 
@@ -51,7 +51,7 @@ MixComponent parse_component(const std::string& name, const JsonRef& json) {
     component.store = store->string();
     if (!is_source_name(component.store))
       throw store->error(fmt::format(
-          "'{}' is no name of a store: a view names stores as --store NAME=URL does, not by URL",
+          "'{}' is not a name of a store: a view names stores as --store NAME=URL does, not by URL",
           component.store));
   }
   if (const auto weight = json.find("weight")) component.weight = share(*weight);

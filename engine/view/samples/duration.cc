@@ -52,7 +52,7 @@ Duration read_duration(const JsonRef& json) {
   if (!json.is_string())
     throw json.error(fmt::format("expected a length of time, a string; {}", kForms));
   if (const auto duration = parse_duration(json.string())) return *duration;
-  throw json.error(fmt::format("'{}' is no length of time; {}", json.string(), kForms));
+  throw json.error(fmt::format("'{}' is not a length of time; {}", json.string(), kForms));
 }
 
 std::string duration_text(const Duration& duration) {

@@ -36,11 +36,11 @@ __int128 origin_of(const WindowSpec& window, const Dataset& dataset, const TimeS
   if (!times.has_dates()) {
     if (const auto duration = parse_duration(*window.origin); duration && duration->months == 0)
       return duration->nanoseconds;
-    throw fail(fmt::format("'{}' is no length of time, which '{}' has; write \"first\" or 6h",
+    throw fail(fmt::format("'{}' is not a length of time, which '{}' has; write \"first\" or 6h",
                            *window.origin, window.dim));
   }
   if (const auto date = parse_date(*window.origin, times.calendar())) return date->first;
-  throw fail(fmt::format("'{}' is no date{}; write \"first\" or 2000-01-01T06", *window.origin,
+  throw fail(fmt::format("'{}' is not a date{}; write \"first\" or 2000-01-01T06", *window.origin,
                          parse_date_text(*window.origin)
                              ? fmt::format(" of the calendar {}", calendar_name(times.calendar()))
                              : ""));

@@ -194,7 +194,8 @@ MaskSpec parse_mask(const JsonRef& json) {
     mask.most = ends[1].number();
     for (const JsonRef& end : ends)
       if (!(end.number() >= 0 && end.number() <= 1))
-        throw end.error(fmt::format("{} is no share: it is between 0 and 1", end.value().dump()));
+        throw end.error(
+            fmt::format("{} is not a share: it is between 0 and 1", end.value().dump()));
     if (mask.least > mask.most)
       throw fraction->error(
           fmt::format("the least share, {}, is more than the most, {}", mask.least, mask.most));

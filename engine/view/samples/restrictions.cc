@@ -67,7 +67,7 @@ std::size_t window_of(const RestrictedView& view, const std::string& dim, const 
   const int number = window_number(view.windows, dim);
   if (number < 0)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: '{}' is no dimension of \"window\"", path, dim));
+                fmt::format("{}: '{}' is not a dimension of \"window\"", path, dim));
   return static_cast<std::size_t>(number);
 }
 

@@ -16,7 +16,7 @@ SkipRule parse_skip_rule(const JsonRef& missing, bool skips) {
   if (const auto at_most = missing.find("at_most")) {
     rule.at_most = at_most->number();
     if (!(rule.at_most >= 0 && rule.at_most <= 1))
-      throw at_most->error(fmt::format("{} is no share of missing values: it is between 0 and 1",
+      throw at_most->error(fmt::format("{} is not a share of missing values: it is between 0 and 1",
                                        at_most->value().dump()));
   }
   if (const auto names = missing.find("variables")) {

@@ -99,7 +99,7 @@ std::vector<Reach> resolve_reaches(const std::vector<TensorDefinition>& tensors,
     const int window = window_number(windows, list.dim);
     if (window < 0)
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: '{}' is no dimension of \"window\"", list.path, list.dim));
+                  fmt::format("{}: '{}' is not a dimension of \"window\"", list.path, list.dim));
     if (!list.durations.empty())
       reaches[static_cast<std::size_t>(window)].labelled.push_back(
           {"reserve", list.path, resolve_offsets(list, windows, times)});

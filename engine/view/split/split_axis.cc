@@ -28,8 +28,9 @@ std::size_t window_of_split(const RestrictedView& view, const std::string& dim,
   if (number >= 0) return static_cast<std::size_t>(number);
   std::vector<std::string> names;
   for (const WindowDim& window : view.windows) names.push_back(window.name);
-  throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' is no dimension of \"window\"{}",
-                                                       path, dim, nearest_or_all(dim, names)));
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: '{}' is not a dimension of \"window\"{}", path, dim,
+                          nearest_or_all(dim, names)));
 }
 
 /// The positions of the selection that a region holds along a dimension.

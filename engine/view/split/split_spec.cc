@@ -33,7 +33,7 @@ SplitSpec::Part parse_part(const std::string& name, const JsonRef& json) {
   if (json.is_string()) {
     if (json.string() != "rest")
       throw json.error(
-          fmt::format("'{}' is no part: write \"rest\", or a list of regions, as "
+          fmt::format("'{}' is not a part: write \"rest\", or a list of regions, as "
                       "[{{\"time\": {{\"from\": \"2016\", \"to\": \"2017\"}}}}]",
                       json.string()));
     part.rest = true;
@@ -86,7 +86,8 @@ void parse_fractions(const JsonRef& json, SplitSpec& split) {
     check_part_name(value, name);
     const double fraction = value.number();
     if (!(fraction > 0 && fraction <= 1))
-      throw value.error(fmt::format("{} is no fraction; write one above 0, at most 1", fraction));
+      throw value.error(
+          fmt::format("{} is not a fraction; write one above 0, at most 1", fraction));
     sum += fraction;
     split.parts.push_back({.name = name, .fraction = fraction, .path = value.path()});
   }
@@ -274,8 +275,9 @@ ChosenPart choose_part(const JsonRef& view, const std::optional<std::string>& as
     return chosen;
   }
   if (!asked && !first)
-    throw split->error(fmt::format("the view has {} parts, {}; name one with --part", names.size(),
-                                   join(names, ", ")));
+    throw split->error(
+        fmt::format("the view has {0} parts, {1}; name one: --part {2}, or part=\"{2}\" in Python",
+                    names.size(), join(names, ", "), names.front()));
   chosen.part = find_part(*chosen.split, asked.value_or(names.front()), "--part");
   chosen.suffix = "-" + chosen.part.name;
   return chosen;

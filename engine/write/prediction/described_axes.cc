@@ -182,8 +182,9 @@ std::int64_t AxisDescriber::positions_of(const Json& offset, const std::string& 
                             "or offsets in positions",
                             text, dim));
   if (duration->nanoseconds % *gap != 0)
-    throw Error(ErrorCode::not_supported,
-                fmt::format("the offset '{}' is no whole number of positions of '{}'", text, dim));
+    throw Error(
+        ErrorCode::not_supported,
+        fmt::format("the offset '{}' is not a whole number of positions of '{}'", text, dim));
   return duration->nanoseconds / *gap;
 }
 

@@ -64,7 +64,7 @@ OutputChunks prediction_chunks(const PredictedArray& array, const PredictionOpti
       object = given->second == -1 ? whole : given->second;
       if (object % chunk != 0)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("shards of {} along '{}' are no whole number of chunks of {}",
+                    fmt::format("shards of {} along '{}' are not a whole number of chunks of {}",
                                 object, axis.name, chunk));
       // Beyond the array a shard has nothing.
       object = std::min(object, whole);

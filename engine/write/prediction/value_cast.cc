@@ -72,7 +72,7 @@ CastRow row_of(bool is_scaled) {
 [[noreturn]] void refuse(const DataType& type) {
   throw Error(
       ErrorCode::not_supported,
-      fmt::format("values of the type {} are no numbers that predictions can have", type.name()));
+      fmt::format("values of the type {} are not numbers that predictions can have", type.name()));
 }
 
 /// Calls `run` with a value of the type, with which it begins.

@@ -87,7 +87,7 @@ def stride():
 def offsets():
     picture = Picture("Offsets",
                       "Eight steps of time. For the sample at step 2, tensor x has the steps 1 and 2, offsets minus 1 and 0, and tensor y has "
-                      "step 3, offset 1. Step 0 and step 7 are no samples, since an offset would leave the store.", 520, 230)
+                      "step 3, offset 1. Step 0 and step 7 are not samples, since an offset would leave the store.", 520, 230)
     x, y = 130, 24
     for row, step in enumerate((1, 2, 3)):
         top = y + row * 52

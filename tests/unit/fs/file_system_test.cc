@@ -39,7 +39,7 @@ TEST(FileSystem, CountsTheBytesOfAllArrays) {
   Mounted mounted(weather());
   // 36 * 2 + 3 * 4 + 6 * 4 + 1 * 8 + 0 * 4; unreadable arrays do not count
   EXPECT_EQ(mounted.files().total_bytes(), 72u + 12 + 24 + 8);
-  EXPECT_THAT(mounted.read("summary.txt"), HasSubstr("116 B of values"));
+  EXPECT_THAT(mounted.read("summary.txt"), HasSubstr("122 B decoded"));
 }
 
 TEST(FileSystem, ListsTheLayoutOfTheManual) {

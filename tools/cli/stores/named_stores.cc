@@ -16,10 +16,11 @@ constexpr std::size_t kMaxStores = 4096;
 
 void add(StoreOptions& options, const std::string& name, std::string url) {
   if (!is_source_name(name))
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is no name of a store; a name has letters, digits, '_', '-' and "
-                            "'.', as in imerg=s3://bucket/b.zarr",
-                            name));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is not a name of a store; a name has letters, digits, '_', '-' and "
+                    "'.', as in imerg=s3://bucket/b.zarr",
+                    name));
   for (const StoreOptions::Named& other : options.others)
     if (other.name == name)
       throw Error(ErrorCode::invalid_argument,

@@ -9,6 +9,7 @@
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "engine/base/strings.h"
+#include "tools/cli/given_options.h"
 #include "tools/cli/repository_options.h"
 
 namespace batchfs {
@@ -30,6 +31,7 @@ void parse(const std::string& option, StoreOptions& own) {
   add_engine_options(app, own);
   try {
     app.parse(std::vector<std::string>{"--" + option});
+    enter_given_options(app, own);
   } catch (const CLI::ParseError& error) {
     throw Error(ErrorCode::invalid_argument, error.what());
   }
@@ -49,12 +51,12 @@ void add_store_setting(StoreOptions& options, const std::string& text) {
   if (dot == std::string::npos || dot == 0 || dot + 1 == names.size())
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("'{}' is no NAME.OPTION=VALUE, as rain.anon or rain.region=eu-west-1", text));
+        fmt::format("'{}' is not NAME.OPTION=VALUE, as rain.anon or rain.region=eu-west-1", text));
   const std::string option = names.substr(dot + 1);
   const std::vector<std::string>& possible = possible_options();
   if (std::find(possible.begin(), possible.end(), option) == possible.end())
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}': '{}' is no option of a single store{}", text, option,
+                fmt::format("'{}': '{}' is not an option of a single store{}", text, option,
                             nearest_or_all(option, possible)));
   StoreOptions unused;
   parse(text.substr(dot + 1), unused);

@@ -125,7 +125,7 @@ def _dtype_name(dtype: Any) -> str | None:
     try:
         return str(np.dtype(dtype).name)
     except TypeError:
-        raise InvalidArgument(f"dtype={dtype!r} is no type of numpy; pass \"float32\" or another") from None
+        raise InvalidArgument(f"dtype={dtype!r} is not a type of numpy; pass \"float32\" or another") from None
 
 
 def _lengths(keyword: str, lengths: Mapping[str, int] | None) -> str | None:
@@ -142,4 +142,4 @@ def _size(text: str | int) -> int:
     word = str(text).upper().removesuffix("B")
     with contextlib.suppress(ValueError, KeyError):
         return int(word) if word.isdecimal() and int(word) > 0 else int(float(word[:-1]) * _UNITS[word[-1]])
-    raise InvalidArgument(f"memory={text!r} is no size: pass \"500M\" or \"2G\"")
+    raise InvalidArgument(f"memory={text!r} is not a size: pass \"500M\" or \"2G\"")

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from . import _core
 from ._batch import Batch
 from ._device import device_of
-from ._errors import Error, InvalidArgument
+from ._errors import Error, InvalidArgument, NotFound
 from ._labels import Labels, ViewInfo
 from ._mixture import read_until, schedule_of, start_for, starts_of
 from ._program import named_stores, shown_store
-from ._server import Server, is_store
+from ._server import Server, is_store, mistaken_option
 
 T = TypeVar("T")
 # The server of a retry may end, too: with another process, which was its only reader.
@@ -68,8 +68,15 @@ class Dataset:
                 self._arguments["view"] = os.path.abspath(os.fspath(view))
             self._arguments |= options | {"place": self._server.store, "part": part, "program": self._server.program,
                                           "start": start}
-        self._connect: Callable[[str], _core.Reader] = lambda at: _core.open(
-            at, name, rank, world, prefetch, mode, core_device, device_memory)
+        is_served = self._server is not None  # no reference to self: a dataset that is dropped ends its server at once
+
+        def connect(at: str) -> _core.Reader:
+            try:
+                return _core.open(at, name, rank, world, prefetch, mode, core_device, device_memory)
+            except Error as error:
+                raise (_about_part(error, part) if is_served else error) from None
+
+        self._connect: Callable[[str], _core.Reader] = connect
         self._take(self._connect(os.fspath(place)) if self._server is None else self._server.connect(self._connect))
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
         self._position: _Position | None = None
@@ -364,6 +371,16 @@ def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> 
     return dataset
 
 
+def _about_part(error: Error, part: str | None) -> Error:
+    """The error of opening a store: its server has one view, or the parts of one, which it calls views."""
+    views = str(error).partition("there are ")[2].partition(" (")[0]
+    if part is None and str(error).startswith("say which view"):
+        return InvalidArgument(f'the view has a "split": pass a part, part={views.split(", ")[0]!r} for instance; there are {views}')
+    if part is not None and str(error).startswith(f"there is no view '{part}'"):
+        return NotFound(f"the view has no part '{part}'; there are {views}" if views else f"the view has no part '{part}'")
+    return error
+
+
 def _server_of(place: str, view: Any, device: str, part: str | None, program: str | os.PathLike[str] | None,
                start: Mapping[str, Any] | None, options: dict[str, Any]) -> Server | None:
     """Starts the server of a store; returns None for a mount or a socket."""
@@ -371,8 +388,7 @@ def _server_of(place: str, view: Any, device: str, part: str | None, program: st
         return Server(place, view, {"gpu": "off" if device in ("cpu", "host") else "auto"} | options, program, start)
     given = [name for name, value in {"part": part, "program": program, "start": start, **options}.items() if value is not None]
     if given:
-        raise InvalidArgument(f"{given[0]}= is for a store that is opened with a view, and '{place}' is a mount or a "
-                              "socket, or does not exist")
+        raise mistaken_option(given[0], place, view, part)
     return None
 
 

@@ -101,7 +101,7 @@ def objects_of(layout: Layout, chunks: Mapping[str, int] | None,
         length = shards.get(axis.name, chunk[d])
         length = -(-axis.length // chunk[d]) * chunk[d] if length == -1 else length
         if length % chunk[d] != 0:
-            raise InvalidArgument(f"shards of {length} along '{axis.name}' are no whole number of chunks of {chunk[d]}")
+            raise InvalidArgument(f"shards of {length} along '{axis.name}' are not a whole number of chunks of {chunk[d]}")
         steps.append(length)
     return tuple(chunk), tuple(steps)
 
@@ -119,7 +119,7 @@ def dtype_of(wanted: Any) -> np.dtype[Any]:
     try:
         chosen: np.dtype[Any] = np.dtype(wanted)
     except TypeError:
-        raise InvalidArgument(f"dtype={wanted!r} is no type of numpy; pass \"float32\" or another") from None
+        raise InvalidArgument(f"dtype={wanted!r} is not a type of numpy; pass \"float32\" or another") from None
     if chosen.kind not in "fiub":
         raise NotSupported(f"predictions of the type {chosen} cannot be written; pass dtype= with a type of numbers")
     return chosen

@@ -14,7 +14,7 @@ def components_of(schema: dict[str, Any], index: np.ndarray) -> np.ndarray:
     """The name of each sample's view, by the sample's number."""
     components = schema.get("components")
     if components is None:
-        raise InvalidArgument(f"the view '{schema['view']}' is no mixture")
+        raise InvalidArgument(f"the view '{schema['view']}' is not a mixture")
     firsts = np.array([component["first"] for component in components], np.int64)
     names = np.array([component["name"] for component in components], np.str_)
     # Views without samples begin where the next view does: takes the last.
@@ -127,7 +127,7 @@ def start_for(schema: dict[str, Any], view: dict[str, Any], state: dict[str, Any
     """The "start" with which the mixture continues where a state was taken, and whether it is then the state's mixture, to
     be continued at its position. Raises InvalidArgument where the state is of other views."""
     if "schedule" not in state or "start" not in state:
-        raise InvalidArgument("the state is of a view that is no mixture")
+        raise InvalidArgument("the state is of a view that is not a mixture")
     own, given = schedule_of(schema, view), state["schedule"]
     lacking = [name for name in given["components"] if name not in own["components"]]
     if lacking:

@@ -67,6 +67,24 @@ def is_store(place: str, view: Any) -> bool:
     return is_url or not isinstance(view, str) or "/" in view or view.endswith(_VIEW_FILES) or os.path.isfile(view)
 
 
+def mistaken_option(name: str, place: str, view: Any, part: str | None) -> Error:
+    """The error of an option of a store that is to be served, given for a place that is not one (`is_store`)."""
+    missing = False
+    try:
+        os.stat(place)
+    except (FileNotFoundError, NotADirectoryError):
+        missing = True
+    except OSError:  # a mount whose process has ended, for instance
+        pass
+    if missing:
+        return NotFound(f"'{place}' does not exist: pass a store, a mount, a view's directory in it or a socket")
+    if any(os.path.exists(os.path.join(place, metadata)) for metadata in _METADATA):
+        return InvalidArgument(f"'{place}' is a store, and there is no file '{view}' of a view: pass its keys or its file as view=")
+    instead = f"; pass the view of the part, view='{view or 'NAME'}-{part}'" if name == "part" else ""
+    return InvalidArgument(f"{name}= is for a store that is opened with a view, and '{place}' serves the views that it was started "
+                           f"with: leave {name}= out{instead}")
+
+
 class Server:
     """The settings of a server. Starts one if none is running; `call` keeps it running."""
 

@@ -72,7 +72,7 @@ def _bytes(text: str | os.PathLike[str]) -> bytes:
     try:
         encoded = os.fsencode(text)
     except UnicodeEncodeError as error:
-        raise InvalidArgument(f"{text!r} is no text in UTF-8: {error.reason}") from None
+        raise InvalidArgument(f"{text!r} is not text in UTF-8: {error.reason}") from None
     if b"\0" in encoded:
         raise InvalidArgument(f"{text!r} has a NUL in it")
     return encoded

@@ -44,7 +44,7 @@ std::string parse_cache_url(const std::string& typed) {
   try {
     uri = parse_uri(typed);
   } catch (const Error&) {
-    throw unusable("URL", fmt::format("'{}' is no URL", typed.substr(0, typed.find('@'))));
+    throw unusable("URL", fmt::format("'{}' is not a URL", typed.substr(0, typed.find('@'))));
   }
   // Only now: a URL that cannot be parsed may hold a password anywhere.
   const std::string shown = uri.text();

@@ -62,7 +62,7 @@ TEST(Delta, FloatsAreAddedInTheirOwnPrecision) {
 TEST(Delta, RefusesWhatDoesNotFit) {
   const auto codec = make_codec("delta", R"({"dtype": "<i4"})");
   EXPECT_EQ(failure([&] { decode(*codec, Bytes(7), 100); }),
-            "7 bytes are no whole number of int32 elements");
+            "7 bytes are not a whole number of int32 elements");
   EXPECT_EQ(failure([&] { decode(*codec, Bytes(12), 8); }),
             "the filter has 3 elements, 2 were expected");
   EXPECT_EQ(decode(*codec, {}, 8).size(), 0u);

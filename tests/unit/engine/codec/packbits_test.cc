@@ -38,7 +38,7 @@ TEST(PackBits, RefusesPaddingThatCannotBe) {
 
 TEST(PackBits, RefusesOtherTypesAndTheOptionsOfItsNamesake) {
   EXPECT_EQ(refusal("packbits", "{}", float32()),
-            "packbits on values that are no booleans is not supported");
+            "packbits on values that are not booleans is not supported");
   EXPECT_EQ(
       refusal("packbits", R"({"padding_encoding": "first_byte"})", make_type(Kind::boolean, 1)),
       "packbits.padding_encoding: this option of packbits is not supported");

@@ -192,7 +192,7 @@ TEST(Sharding, RefusesConfigurationsThatCannotBe) {
             "sharding_indexed.chunk_shape[1]: 0 is too small, the least is 1");
   EXPECT_EQ(
       sharding_refusal(R"({"chunk_shape": [3, 3], "codecs": [{"name": "bytes"}]})"),
-      "sharding_indexed.chunk_shape: shards of 4 elements are no whole number of chunks of 3");
+      "sharding_indexed.chunk_shape: shards of 4 elements are not a whole number of chunks of 3");
   EXPECT_EQ(sharding_refusal(R"({"chunk_shape": [2, 3], "codecs": {"name": "bytes"}})"),
             "sharding_indexed.codecs: expected a list");
   EXPECT_EQ(sharding_refusal(R"({"chunk_shape": [2, 3], "codecs": [7]})"),

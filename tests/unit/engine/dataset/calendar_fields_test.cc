@@ -59,24 +59,24 @@ TEST(CalendarTest, WhatAFieldNeverIsNamesItsPlace) {
     Json value;
     const char* says;
   } json[] = {
-      {"month", 13, "select.time.month: '13' is no month: it is a whole number from 1 to 12"},
-      {"month", {6, 0}, "select.time.month[1]: '0' is no month"},
-      {"month", "June", "select.time.month: 'June' is no month"},
+      {"month", 13, "select.time.month: '13' is not a month: it is a whole number from 1 to 12"},
+      {"month", {6, 0}, "select.time.month[1]: '0' is not a month"},
+      {"month", "June", "select.time.month: 'June' is not a month"},
       {"month", Json::array(), "select.time.month: the list is empty"},
       {"hour", 24, "from 0 to 23"},
       {"weekday", 7, "from 0 to 6, Monday to Sunday"},
-      {"season", "winter", "'winter' is no season; there are DJF, MAM, JJA, SON"},
+      {"season", "winter", "'winter' is not a season; there are DJF, MAM, JJA, SON"},
       {"season", 1, "select.time.season: "},
-      {"year", INT64_MAX, "is no year"},
+      {"year", INT64_MAX, "is not a year"},
       {"day", 1.5, "select.time.day: "}};
   for (const auto& c : json)
     EXPECT_THAT(error_of([&] { of_json(c.field, c.value); }).why(), HasSubstr(c.says));
   for (const auto& [values, says] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"", "--select time.month=: '' is no month"},
-           {"6,", "'' is no month"},
-           {"6:", "'' is no month"},
-           {"11:2", "11 to 2 is no range; write 11:12,1:2"},
-           {"99999999999999999999", "is no month"}})
+           {"", "--select time.month=: '' is not a month"},
+           {"6,", "'' is not a month"},
+           {"6:", "'' is not a month"},
+           {"11:2", "11 to 2 is not a range; write 11:12,1:2"},
+           {"99999999999999999999", "is not a month"}})
     EXPECT_THAT(error_of([&, &v = values] { of_text("month", v); }).why(), HasSubstr(says));
 }
 

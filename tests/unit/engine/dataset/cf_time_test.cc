@@ -1,5 +1,7 @@
 #include "engine/dataset/cf_time.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace batchfs {
@@ -174,6 +176,37 @@ TEST(TimeUnits, LongFractionsAreCutNotOverflown) {
       "seconds since 1970-01-01 00:00:00.1234567890123456789012345678901234567890", "");
   ASSERT_TRUE(reference);
   EXPECT_EQ(reference->nanoseconds, 123456789);
+}
+
+TEST(TimeUnits, TimesThatXarrayLeavesToCftime) {
+  for (const char* units :
+       {"days since 0001-01-01", "days since 1677-09-21", "days since 2262-04-12",
+        "hr since 2000-01-01", "s since 2000-01-01", "msecs since 2000-01-01"})
+    EXPECT_TRUE(parse_time_units(units, "standard")->is_for_cftime) << units;
+  for (const char* units :
+       {"days since 1677-09-22", "DAY since 2262-04-11", "nanoseconds since 1970-01-01"})
+    EXPECT_FALSE(parse_time_units(units, "standard")->is_for_cftime) << units;
+}
+
+TEST(TimeUnits, CountsOfCftimeAreWholeMicroseconds) {
+  const auto ns = [](long double counts, std::int64_t step) {
+    return static_cast<std::int64_t>(*cftime_nanoseconds(counts, step));
+  };
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  // Halves go to the even neighbour.
+  EXPECT_EQ(ns(0.0005L, kMillisecond), 0);
+  EXPECT_EQ(ns(0.0015L, kMillisecond), 2000);
+  EXPECT_EQ(ns(-0.0015L, kMillisecond), -2000);
+  // Next to a whole second, in units of seconds and more.
+  EXPECT_EQ(ns(1.0000007L, kSecond), kSecond);
+  EXPECT_EQ(ns(1.9999993L, kSecond), 2 * kSecond);
+  EXPECT_EQ(ns(-1.0000007L, kSecond), -kSecond);
+  EXPECT_EQ(ns(1000.0007L, kMillisecond), kSecond + 1000);
+  // Nanoseconds, which cftime does not have.
+  EXPECT_EQ(ns(7, 1), 7);
+  EXPECT_FALSE(cftime_nanoseconds(std::numeric_limits<long double>::infinity(), kSecond));
+  EXPECT_FALSE(cftime_nanoseconds(std::numeric_limits<long double>::quiet_NaN(), kSecond));
+  EXPECT_FALSE(cftime_nanoseconds(1e30L, kSecond));
 }
 
 TEST(TimeUnits, NanosecondsInUnits) {

@@ -50,7 +50,7 @@ TEST_F(IndexLookupTest, WhatHasNoNearestLabelSaysWhy) {
       {"x", "#1", "1", "'#1' is a position"},
       {"time", "2000-01-01T05", "30m",
        "no label of 'time' within 30m of '2000-01-01T05'; the nearest is 2000-01-01T06:00:00"},
-      {"time", "2000-01-01T05", "2", "the tolerance '2' is no length of time"},
+      {"time", "2000-01-01T05", "2", "the tolerance '2' is not a length of time"},
       {"time", "2000-02-29", "2D", "'2000-02-29' is not a date of the calendar noleap"},
       {"name", "ab", "1", "'name' holds text"}};
   for (const auto& c : cases)

@@ -88,7 +88,7 @@ TEST(Decompression, DamageIsNoticed) {
   for (const std::string& stored : {zstd(text), gzip(text)}) {
     for (std::size_t size = 4; size < stored.size(); ++size)
       EXPECT_THAT(refusal(stored.substr(0, size)), HasSubstr("the file is cut short")) << size;
-    EXPECT_NE(refusal(stored + "junk that is no frame"), "nothing was thrown");
+    EXPECT_NE(refusal(stored + "junk that is not a frame"), "nothing was thrown");
   }
   std::string damaged = gzip(text);
   damaged[damaged.size() - 8] ^= 1;  // of the checksum

@@ -120,7 +120,7 @@ TEST(Normalize, RefusesWhatDoesNotServe) {
            {"mean", {1, 2}},
            {"std", {1, 1}}},
           "at level=700.1");
-  refused(Json::array(), "no object");
+  refused(Json::array(), "not an object");
   const Error flag = error_of([&] {
     resolve(spec({{"flag", t}}), Positions::range(0, 3), "flag");
   });

@@ -24,13 +24,29 @@ TEST(StoreTexts, SummaryOfTheStore) {
                   {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
   const std::string text = mounted.read("summary.txt");
   for (const char* part :
-       {"memory://store\n", "Zarr format 2, 3 arrays, 1 group, 40 B of values", "\nDimensions\n",
+       {"memory://store\n", "Zarr format 2, 3 arrays, 1 group, 52 B decoded", "\nDimensions\n",
         "time                     4", "\nCoordinates\n", "datetime64[ns]", "\nVariables\n",
         "not readable: the codec 'zfpy' is not supported", "\nViews\n",
         "views/train: 4 samples in 2 batches of 3", "(sample, time, x) (3, 1, 3)"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(Mounted(weather()).read("summary.txt"),
               HasSubstr("No views: write one with `batchfs view STORE > view.json`"));
+}
+
+TEST(StoreTexts, SizesThatAreNotKnown) {
+  MemoryData data = weather();
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;
+  data.declare("text", "<f4", {"x"}, {3}, {3}).declare("huge", "<f4", {"far"}, {kFar}, {kFar});
+  auto& arrays = data.hierarchy.arrays;
+  arrays.at("text").type = make_type(Kind::variable_string, 0);
+  for (const char* name : {"text", "huge"}) arrays.at(name).unsupported = "it is a test's";
+  Mounted mounted(data);
+  EXPECT_THAT(mounted.read("summary.txt"), HasSubstr("5 arrays, 1 group, 52 B decoded"));
+  EXPECT_THAT(mounted.read("arrays/text/summary.txt"), HasSubstr("size        varies\n"));
+  EXPECT_THAT(mounted.read("arrays/huge/summary.txt"), HasSubstr("size        more than 8.0 EB\n"));
+  const Json json = Json::parse(mounted.read("store.json"));
+  EXPECT_TRUE(json["arrays"]["text"]["bytes"].is_null());
+  EXPECT_TRUE(json["arrays"]["huge"]["bytes"].is_null());
 }
 
 TEST(StoreTexts, SummaryOfAnArray) {

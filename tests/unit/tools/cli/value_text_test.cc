@@ -118,7 +118,7 @@ TEST(ValueText, CharactersAreUtf8WithoutTheirPadding) {
   EXPECT_EQ(json(unicode, bad),
             "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
             "a\"")
-      << "what is no character is replaced";
+      << "what is not a character is replaced";
   EXPECT_EQ(parse_json(json(unicode, inner), "").get<std::string>(), std::string("a\0b", 3));
   EXPECT_EQ(text(bytes, std::array<char, 4>{'a', '\n', '\x1b', 0}), "'a \\x1b'")
       << "nothing that moves a cursor";

@@ -30,6 +30,26 @@ TEST(Advice, IsNotNeededWhereBatchesAreChunks) {
   EXPECT_THAT(advice_on(R"({"window": {"time": 1}, "batch": 10})"), IsEmpty());
 }
 
+TEST(Advice, WindowsAlongADimensionOfNoVariable) {
+  MemoryData data;
+  data.declare("v", "<f4", {"time", "x"}, {40, 65536}, {10, 65536});
+  data.declare("w", "<f4", {"time", "level"}, {40, 3}, {10, 3});
+  const auto advice_of = [&](const std::string& json) {
+    const auto view = parse_view(data.dataset(), json);
+    ViewCost cost = estimate_cost(*view);
+    cost.absent.clear();
+    return advice(*view, cost, estimate_epoch(*view, cost, kMemory), kMemory);
+  };
+  EXPECT_THAT(advice_of(R"({"variables": ["v"], "window": {"level": 1}, "batch": 2})"),
+              Contains(AllOf(HasSubstr("along level, which no variable of the view has"),
+                             HasSubstr("have time, x;"), HasSubstr("level is a dimension of w"))));
+  const auto is_about_windows = HasSubstr("Windows slide along");
+  for (const char* const json :
+       {R"({"variables": ["v", "w"], "window": {"level": 1, "time": 1}, "batch": 2})",
+        R"({"variables": ["v"], "window": {"time": 1, "level": 3}, "batch": 2})"})
+    EXPECT_THAT(advice_of(json), Not(Contains(is_about_windows))) << json;
+}
+
 TEST(Advice, ABatchThatDoesNotFitComesFirst) {
   const auto lines = advice_on(R"({"window": {"time": 1}, "batch": 1000})", 64 << 20);
   ASSERT_THAT(lines, Not(IsEmpty()));

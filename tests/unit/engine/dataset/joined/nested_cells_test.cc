@@ -53,7 +53,7 @@ TEST(NestedCells, CoarserOnesAreRepeatedAndMayHaveGaps) {
       refusal([] {
         coarser_cells(grids({0.5, 1.4}, {1, 3}), 2, 0);
       }),
-      HasSubstr("'x' of 'a' at position 1 is no cell of 2 in that of 'x' of 'b' at position"));
+      HasSubstr("'x' of 'a' at position 1 is not a cell of 2 in that of 'x' of 'b' at position"));
   EXPECT_THAT(refusal([] { coarser_cells(grids({1}, {1}), 2, 0); }), HasSubstr("has no step"));
 }
 

@@ -315,7 +315,7 @@ TEST_F(ObjectStoreTest, VersionsAreAskedAbout) {
   EXPECT_FALSE(got.unchanged);
   there.fault = [](const Request&, int) { return Answer{.status = 304}; };
   EXPECT_EQ(code_of([&] { open()->read("a"); }), ErrorCode::io)
-      << "304 is no answer to a plain request";
+      << "304 is not an answer to a plain request";
 }
 
 TEST_F(ObjectStoreTest, DestructionEndsWhatIsNotDone) {

@@ -86,7 +86,7 @@ TEST(IcechunkSnapshot, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal(snapshot_file('t', {})), HasSubstr("holds the snapshot"));
   for (const char* path : {"a", "", "/../a", "/a//b", "/a/", "/."})
     EXPECT_THAT(refusal(snapshot_file('s', {group_node('g', path, "{}")})),
-                HasSubstr("is no path of a node"))
+                HasSubstr("is not a path of a node"))
         << path;
   EXPECT_THAT(
       refusal(snapshot_file('s', {group_node('g', "/a", "{}"), group_node('h', "/a", "{}")})),

@@ -59,8 +59,8 @@ TEST(VirtualPlaces, RefusesPathsThatLeadElsewhere) {
         << path;
   for (const char* path : {"file:///data/../etc/passwd", "file:///data/%2e%2e/etc/passwd"})
     EXPECT_THAT(places.find(path), HasSubstr("--virtual file:///etc/"));
-  EXPECT_THAT(places.find(std::string("https://host/data/a\r\nx")), HasSubstr("is no URL"));
-  EXPECT_THAT(places.find("nothing"), HasSubstr("is no URL"));
+  EXPECT_THAT(places.find(std::string("https://host/data/a\r\nx")), HasSubstr("is not a URL"));
+  EXPECT_THAT(places.find("nothing"), HasSubstr("is not a URL"));
   EXPECT_TRUE(places.opened.empty());
 }
 

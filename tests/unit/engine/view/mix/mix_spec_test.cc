@@ -77,7 +77,7 @@ TEST(MixSpec, Refusals) {
           R"({"mix": {"a": {"view": "a", "weight": 1e308}, "b": {"view": "b", "weight": 1e308}}})"),
       HasSubstr("too large"));
   EXPECT_THAT(refused(R"({"mix": {"a": {"view": "a", "store": "s3://b"}}})"),
-              HasSubstr("is no name of a store"));
+              HasSubstr("is not a name of a store"));
   EXPECT_THAT(
       refused(R"({"mix": {"a": "a"}, "batch": {"size": 1, "mixing": "stratified", "block": 3}})"),
       HasSubstr("a batch is the block"));

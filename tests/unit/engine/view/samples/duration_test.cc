@@ -49,7 +49,7 @@ TEST(Duration, AMistakeNamesItsPlace) {
   EXPECT_THAT(error_of([&] {
                 read_duration({text, "a.b"});
               }).why(),
-              HasSubstr("a.b: '6q' is no length of time; write 6h"));
+              HasSubstr("a.b: '6q' is not a length of time; write 6h"));
 }
 
 }  // namespace duration_test

@@ -88,9 +88,9 @@ TEST(Every, Refusals) {
   EXPECT_THAT(times.refusal(every("2h", 9)),
               HasSubstr("no window of 9 that begins at a multiple of 2h fits"));
   EXPECT_THAT(times.refusal(from("soon", every("2h"))),
-              HasSubstr("window.time.origin: 'soon' is no date; write \"first\""));
+              HasSubstr("window.time.origin: 'soon' is not a date; write \"first\""));
   EXPECT_THAT(times.refusal(from("2001-02-29", every("2h"))),
-              HasSubstr("is no date of the calendar"));
+              HasSubstr("is not a date of the calendar"));
 }
 
 }  // namespace every_test

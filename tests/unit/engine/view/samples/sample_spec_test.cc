@@ -46,7 +46,7 @@ TEST(SampleSpec, Where) {
        parse(R"({"where": {"of": "footprint", "x": 1, "y": {"to": 3}}})").where)
     EXPECT_TRUE(each.footprint);
   EXPECT_THAT(refusal(R"({"where": {"time": {"hour": [24]}}})"),
-              HasSubstr("samples.where.time.hour[0]: '24' is no hour"));
+              HasSubstr("samples.where.time.hour[0]: '24' is not an hour"));
   EXPECT_THAT(refusal(R"({"where": {"time": {"mont": [2]}}})"), HasSubstr("did you mean 'month'"));
   EXPECT_THAT(refusal(R"({"where": {"time": {"of": "start"}}})"),
               HasSubstr("name a field of the calendar"));

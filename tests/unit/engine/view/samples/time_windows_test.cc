@@ -91,7 +91,7 @@ TEST_F(TimeWindowsTest, ReserveCountsAsOffsets) {
   EXPECT_EQ(v->dropped(), (Dropped{{"reserve", 4}}));
   EXPECT_EQ(assembled(*v, 0, 0).at(0), (std::vector<std::int64_t>{1, 4}));
   EXPECT_THAT(refusal(gap, R"("window": {"time": 1}, "reserve": {"x": [1]})"),
-              HasSubstr("reserve.x: 'x' is no dimension of \"window\""));
+              HasSubstr("reserve.x: 'x' is not a dimension of \"window\""));
 }
 
 }  // namespace time_windows_test

@@ -78,10 +78,10 @@ TEST(SplitAxis, WhatCannotBeCutIsAnError) {
     return error_of([&] { axes(split, window); }).why();
   };
   EXPECT_THAT(why(R"({"blocks": {"lat": 2}, "folds": 2})"),
-              HasSubstr("split.blocks.lat: 'lat' is no dimension of \"window\"; there is time"));
+              HasSubstr("split.blocks.lat: 'lat' is not a dimension of \"window\"; there is time"));
   EXPECT_THAT(
       why(R"({"blocks": {"time": 2}, "folds": 2, "gap": {"tim": 1}})"),
-      HasSubstr("split.gap.tim: 'tim' is no dimension of \"window\", did you mean 'time'?"));
+      HasSubstr("split.gap.tim: 'tim' is not a dimension of \"window\", did you mean 'time'?"));
   EXPECT_THAT(why(R"({"blocks": {"lat": "2d"}, "folds": 2})", R"("lat": 1)"),
               HasSubstr("split.blocks.lat: 'lat' has no coordinate of times"));
   EXPECT_THAT(

@@ -50,7 +50,7 @@ TEST(SplitSpec, MessagesNameTheKeyAndTheValue) {
               HasSubstr("split.parts.b: 'a' is the rest already"));
   EXPECT_THAT(refused(R"({"parts": {"a": "rest"}})"), HasSubstr("'a' is the rest of nothing"));
   EXPECT_THAT(refused(R"({"parts": {"a": "others"}})"),
-              HasSubstr("split.parts.a: 'others' is no part: write \"rest\""));
+              HasSubstr("split.parts.a: 'others' is not a part: write \"rest\""));
   EXPECT_THAT(refused(R"({"parts": {"a/b": [{"time": 1}]}})"),
               HasSubstr("'a/b' cannot be in a file"));
   EXPECT_THAT(refused(R"({"parts": {"a": [{"time": 1}]}, "seed": 1})"),
@@ -59,7 +59,7 @@ TEST(SplitSpec, MessagesNameTheKeyAndTheValue) {
   EXPECT_THAT(refused(R"({"blocks": {"time": 3}, "fractions": {"a": 0.8, "b": 0.1}})"),
               HasSubstr("split.fractions: the fractions add up to 0.9, not to 1"));
   EXPECT_THAT(refused(R"({"blocks": {"time": 3}, "fractions": {"a": 1.2, "b": -0.2}})"),
-              HasSubstr("split.fractions.a: 1.2 is no fraction"));
+              HasSubstr("split.fractions.a: 1.2 is not a fraction"));
   EXPECT_THAT(refused(R"({"blocks": {"time": 3}, "folds": 1})"), HasSubstr("split.folds"));
   EXPECT_THAT(refused(R"({"blocks": {"time": "0d"}, "folds": 2})"),
               HasSubstr("'0d' is not more than 0"));

@@ -71,7 +71,7 @@ TEST_F(DescribedAxesTest, AWindowHasABlockForEachRunOfOffsets) {
   EXPECT_THAT(several.axis.blocks, ElementsAre(Pair(-2, 2), Pair(1, 4)));
   EXPECT_THAT(several.steps, ElementsAre(-2, -1, 1, 2, 3, 4));
   EXPECT_THAT(error_of([&] { axes->windowed("time", {"3h"}, 2, "a"); }).why(),
-              HasSubstr("'3h' is no whole number of positions of 'time'"));
+              HasSubstr("'3h' is not a whole number of positions of 'time'"));
   EXPECT_THAT(error_of([&] { axes->windowed("time", {"1mo"}, 2, "a"); }).why(),
               HasSubstr("'1mo' along 'time' is not the same number of positions everywhere"));
   EXPECT_THAT(error_of([&] { axes->windowed("time", Json::array({0}), 1, "a"); }).why(),

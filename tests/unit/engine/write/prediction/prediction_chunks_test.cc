@@ -58,7 +58,7 @@ TEST(PredictionChunks, LengthsThatMakeNoSenseAreRefused) {
   options.chunks = {{"time", 4}};
   options.shards = {{"time", 6}};
   EXPECT_THAT(said(options),
-              HasSubstr("shards of 6 along 'time' are no whole number of chunks of 4"));
+              HasSubstr("shards of 6 along 'time' are not a whole number of chunks of 4"));
 }
 
 TEST(PredictionChunks, AnAxisOfNoElementsHasAChunkOfOne) {

@@ -35,10 +35,10 @@ TEST(NamedStores, BracesNameSeveral) {
 }
 
 TEST(NamedStores, RefusesNamesThatAreNone) {
-  EXPECT_THAT(refusal("a/b", "u"), HasSubstr("no name of a store"));
+  EXPECT_THAT(refusal("a/b", "u"), HasSubstr("not a name of a store"));
   EXPECT_THAT(refusal("y{1..2}", "u"), HasSubstr("2 names to one URL"));
   EXPECT_THAT(refusal("e", "{x,x}"), HasSubstr("given twice"));
-  EXPECT_THAT(refusal("e", "{x,y/z}"), HasSubstr("'e.y/z' is no name"));
+  EXPECT_THAT(refusal("e", "{x,y/z}"), HasSubstr("'e.y/z' is not a name"));
 }
 
 }  // namespace named_stores_test

@@ -41,8 +41,8 @@ TEST(StoreSettings, AreOfOneStoreOrOfItsSeries) {
 }
 
 TEST(StoreSettings, RefusesWhatNoStoreCanHave) {
-  EXPECT_THAT(refusal("anon"), HasSubstr("no NAME.OPTION=VALUE"));
-  EXPECT_THAT(refusal("rain.memory=1G"), HasSubstr("'memory' is no option of a single store"));
+  EXPECT_THAT(refusal("anon"), HasSubstr("is not NAME.OPTION=VALUE"));
+  EXPECT_THAT(refusal("rain.memory=1G"), HasSubstr("'memory' is not an option of a single store"));
   EXPECT_THAT(refusal("rain.retries=many"), HasSubstr("retries"));
   EXPECT_THAT(refusal("rain.anon"), HasSubstr("no store 'rain' is given"));
 }
