@@ -19,22 +19,15 @@ std::string dims_text(const Dims& dims) {
   return "(" + text + ")";
 }
 
-/// Decoded; nullopt for values of any length, and for more than 2^63 bytes.
+/// Decoded; nullopt for values of any length.
 std::optional<std::uint64_t> array_bytes(const ArrayMetadata& array) {
   if (array.type.is_variable()) return std::nullopt;
-  std::int64_t bytes = array.type.itemsize;
-  for (const std::int64_t length : array.shape) {
-    if (length == 0) return 0;
-    if (__builtin_mul_overflow(bytes, length, &bytes)) return std::nullopt;
-  }
-  return static_cast<std::uint64_t>(bytes);
+  return static_cast<std::uint64_t>(element_count(array.shape)) * array.type.itemsize;
 }
 
 std::string size_text(const ArrayMetadata& array) {
   const auto bytes = array_bytes(array);
-  return bytes                      ? format_size(*bytes)
-         : array.type.is_variable() ? "varies"
-                                    : "more than " + format_size(std::uint64_t{1} << 63);
+  return bytes ? format_size(*bytes) : "varies";
 }
 
 /// Decoded bytes of all arrays, as far as they are known.

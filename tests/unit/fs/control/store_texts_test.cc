@@ -33,20 +33,15 @@ TEST(StoreTexts, SummaryOfTheStore) {
               HasSubstr("No views: write one with `batchfs view STORE > view.json`"));
 }
 
-TEST(StoreTexts, SizesThatAreNotKnown) {
+TEST(StoreTexts, StringsOfAnyLengthHaveNoSize) {
   MemoryData data = weather();
-  constexpr std::int64_t kFar = std::int64_t{1} << 62;
-  data.declare("text", "<f4", {"x"}, {3}, {3}).declare("huge", "<f4", {"far"}, {kFar}, {kFar});
-  auto& arrays = data.hierarchy.arrays;
-  arrays.at("text").type = make_type(Kind::variable_string, 0);
-  for (const char* name : {"text", "huge"}) arrays.at(name).unsupported = "it is a test's";
+  data.declare("text", "<f4", {"x"}, {3}, {3});
+  data.hierarchy.arrays.at("text").type = make_type(Kind::variable_string, 0);
+  data.hierarchy.arrays.at("text").unsupported = "it is a test's";
   Mounted mounted(data);
-  EXPECT_THAT(mounted.read("summary.txt"), HasSubstr("5 arrays, 1 group, 52 B decoded"));
+  EXPECT_THAT(mounted.read("summary.txt"), HasSubstr("4 arrays, 1 group, 52 B decoded"));
   EXPECT_THAT(mounted.read("arrays/text/summary.txt"), HasSubstr("size        varies\n"));
-  EXPECT_THAT(mounted.read("arrays/huge/summary.txt"), HasSubstr("size        more than 8.0 EB\n"));
-  const Json json = Json::parse(mounted.read("store.json"));
-  EXPECT_TRUE(json["arrays"]["text"]["bytes"].is_null());
-  EXPECT_TRUE(json["arrays"]["huge"]["bytes"].is_null());
+  EXPECT_TRUE(Json::parse(mounted.read("store.json"))["arrays"]["text"]["bytes"].is_null());
 }
 
 TEST(StoreTexts, SummaryOfAnArray) {
