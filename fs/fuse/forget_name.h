@@ -12,7 +12,7 @@ namespace batchfs {
 /// for lookups in the directory: never call it from a thread that answers requests.
 bool forget_name(int fuse, Ino parent, std::string_view name);
 
-/// Has the kernel look `name` up again at its next use. Whoever uses the name keeps it, so that
+/// Has the kernel look `name` up again at its next use. Its users keep it, so that
 /// getcwd(2) and the links in /proc work on. Returns and waits like forget_name(). Kernels before
 /// 6.2 forget the name.
 bool expire_name(int fuse, Ino parent, std::string_view name);

@@ -56,11 +56,11 @@ class Generations final : public Files {
   /// Makes it the newest. Precondition: its number is higher than any before.
   void add(Reading newest);
 
-  /// What the kernel should do with names, each with the inode of its directory.
+  /// Requests to the kernel about names, each with the inode of its directory.
   struct NameChanges {
     using Call = std::function<void(Ino parent, const std::string& name)>;
     Call forget;
-    /// Look it up again at its next use: who uses the name now may keep it.
+    /// Look it up again at its next use: its present users may keep it.
     Call expire;
   };
   /// Calls `changes` for the names that the kernel should not use any more.

@@ -94,7 +94,7 @@ std::optional<DeviceLayout> layout_within(const View& view, std::uint64_t memory
 }  // namespace
 
 std::uint64_t largest_part(std::uint64_t budget, std::uint64_t parts) {
-  constexpr std::uint64_t kShare = 8;
+  constexpr std::uint64_t kShare = 16;  // so that eight readers take half
   std::uint64_t part = kMaxPart;
   while (part > kMinPart && part * parts > budget / kShare) part /= 2;
   return part;

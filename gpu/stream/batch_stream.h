@@ -55,7 +55,7 @@ struct DeviceLayout {
 /// `most_part`: of the part; a power of two times the smallest is the next smaller one.
 DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots,
                            std::uint64_t most_part = UINT64_MAX);
-/// The largest part for which `parts` of them in host memory take no more than an eighth of a
+/// The largest part for which `parts` of them in host memory take no more than a sixteenth of a
 /// budget; the smallest where none does. Pure.
 std::uint64_t largest_part(std::uint64_t budget, std::uint64_t parts);
 

@@ -119,6 +119,7 @@ COVERED = {
     "tools/service/supervisor.cc": "tests/mount/test_recovery.py",
     "tools/writer/c_interface.cc": "tests/reader/test_writer_calls.py",
     "tools/writer/prediction_output.cc": "tests/reader/test_writer_library.py",
+    "tools/cli/view_memory.cc": "tests/mount/test_many_labels.py",
 }
 
 

@@ -167,7 +167,7 @@ def test_views_of_many_samples(mount_at, tmp_path, block):
     dims = {"_ARRAY_DIMENSIONS": ["time"]}
     group = zarr.create_group(tmp_path / "s.zarr", zarr_format=2)
     group.create_array("t", shape=(count,), chunks=(1 << 16,), dtype="i1", fill_value=0, attributes=dims)
-    group.create_array("time", shape=(count,), chunks=(1 << 16,), dtype="f8", attributes=dims)[:] = np.arange(count)
+    group.create_array("time", shape=(count,), chunks=(1 << 16,), dtype="f8", fill_value=-1, attributes=dims)[:] = np.arange(count)
     view = VIEW | {"batch": 10, "split": {"blocks": {"time": block}, "folds": 20}}
     directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": view}, "--memory", "64M")
     samples = 0
@@ -187,7 +187,7 @@ def test_readers_of_the_hand_off(mount_at, tmp_path):
     dims = {"_ARRAY_DIMENSIONS": ["time"]}
     group = zarr.create_group(tmp_path / "s.zarr", zarr_format=2)
     group.create_array("t", shape=(count,), chunks=(1 << 16,), dtype="i1", fill_value=0, attributes=dims)
-    group.create_array("time", shape=(count,), chunks=(1 << 16,), dtype="f8", attributes=dims)[:] = np.arange(count)
+    group.create_array("time", shape=(count,), chunks=(1 << 16,), dtype="f8", fill_value=-1, attributes=dims)[:] = np.arange(count)
     select = [{"time": {"from": f"#{1000 * number}", "to": f"#{1000 * number + count // 2 - 1}"}} for number in range(views)]
     directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {f"v{number}": VIEW | {"name": f"v{number}", "select": select[number]}
                                                                 for number in range(views)}, "--memory", "64M")
@@ -229,7 +229,8 @@ def test_lists_of_samples(mount_at, stores, tmp_path, order, labels):
         lines.write("time,a,b\n")
         lines.writelines(f"#{row % MILLION},{row},{row / 2}\n" for row in range(MILLION // 2))
     directory = mount_at(store, tmp_path / "mnt", {"v": view}, "--memory", "64M")
-    files = list((directory / "views/v/epoch-0000").glob("batch-000000*.npy"))
+    epoch = directory / "views/v/epoch-0000"
+    files = [*epoch.glob("batch-000000.npy"), *epoch.glob("batch-000000/*.npy")]
     assert len(files) == 1 + len(labels)
     for each in files:
         assert np.load(each).shape[0] == VIEW["batch"]

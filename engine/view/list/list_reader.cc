@@ -39,10 +39,10 @@ Error too_many_rows(const NamedFile& file) {
                fmt::format("a list has at most {}", counted(kMaxRows, "row")), file.where());
 }
 
-/// Throws where they would take too much memory: a code, and each column twice, since it becomes a
-/// tensor.
+/// Throws where they would take too much memory: a code, twice while the list grows, and each column
+/// twice, since it becomes a tensor.
 void check_rows(const ListSpec& spec, const ListedView& view, std::int64_t rows) {
-  check_list(view.dataset, static_cast<std::uint64_t>(rows) * 8 * (1 + 2 * view.columns.size()),
+  check_list(view.dataset, static_cast<std::uint64_t>(rows) * 16 * (1 + view.columns.size()),
              spec.file.path, "the rows of the list");
 }
 

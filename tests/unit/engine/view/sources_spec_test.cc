@@ -60,7 +60,7 @@ TEST(SourcesSpec, SaysWhatIsWrong) {
   EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": "1/1"}}}})"),
               HasSubstr("\"1/4\""));
   EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"period": -1}}}})"),
-              HasSubstr("no period"));
+              HasSubstr("not a period"));
   EXPECT_THAT(refusal(R"({"a": {"stores": ["b", "c"], "concat": 1}})"), HasSubstr("a new one"));
   EXPECT_THAT(refusal(R"({"a": {"stores": ["b"], "concat": {"dim": "m", "labels": [1, "x"]}}})"),
               HasSubstr("all numbers or all texts"));

@@ -36,10 +36,10 @@ TEST(Compression, MistakesAreNamed) {
   EXPECT_NE(why_not("zstd:20").find("levels -7 to 19"), std::string::npos);
   EXPECT_NE(why_not("gzip:-1").find("levels 0 to 9"), std::string::npos);
   EXPECT_NE(why_not("zstd:fast").find("'fast' is not a level"), std::string::npos);
-  EXPECT_NE(why_not("zstd:99999999999999999999").find("no level"), std::string::npos);
+  EXPECT_NE(why_not("zstd:99999999999999999999").find("is not a level"), std::string::npos);
   EXPECT_NE(why_not("blosc:lz4:5:1").find("'1' is too much"), std::string::npos);
   EXPECT_NE(why_not("none:1").find("too much"), std::string::npos);
-  EXPECT_NE(why_not("").find("no codec"), std::string::npos);
+  EXPECT_NE(why_not("").find("is not a codec"), std::string::npos);
 }
 
 TEST(Compression, EveryMethodDecodesToTheSameBytes) {

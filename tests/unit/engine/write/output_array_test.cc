@@ -94,7 +94,7 @@ TEST(OutputArray, WhatAFormatCannotHoldIsNamed) {
     }
     return std::string();
   };
-  EXPECT_NE(why_not(3, {{2, 4}, {3, 4}, true}).find("no whole number of chunks of 2"),
+  EXPECT_NE(why_not(3, {{2, 4}, {3, 4}, true}).find("not a whole number of chunks of 2"),
             std::string::npos);
   EXPECT_NE(why_not(2, {{1, 4}, {2, 4}, true}).find("no shards"), std::string::npos);
 }

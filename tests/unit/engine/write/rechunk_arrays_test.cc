@@ -104,7 +104,7 @@ TEST_F(ChosenTest, ShardsAreWholeChunks) {
             (Dims{51, 32, 48}));
   EXPECT_NE(why_not([&] {
               chosen({.chunks = {{"time", 4}}, .shards = {{"time", 6}}});
-            }).find("no whole number"),
+            }).find("not a whole number"),
             std::string::npos);
 }
 

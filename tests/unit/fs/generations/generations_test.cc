@@ -70,7 +70,7 @@ class GenerationsTest : public testing::Test {
   }
   std::vector<std::pair<Ino, std::string>> outdated() { return names_of(generations_).first; }
   using Names = std::vector<std::pair<Ino, std::string>>;
-  /// Those to forget, and those to look up again.
+  /// The names to forget, and the names to look up again.
   static std::pair<Names, Names> names_of(Generations& generations) {
     std::pair<Names, Names> names;
     generations.give_up_names(

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kMemory = 256 << 20;
 
 struct Daemon {
-  explicit Daemon(int threads) : engine({.threads = threads, .memory = 64 << 20}, log) {}
+  explicit Daemon(int threads) : engine({.threads = threads, .memory = 512 << 20}, log) {}
   Log log;
   Engine engine;
   SocketWatcher watcher;
