@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/dataset/read_variable.h"
 #include "engine/view/order/shuffle_quality.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/text.h"
@@ -128,6 +129,27 @@ void advise_on_sources(const View& view, const ViewCost& cost, const EpochCost& 
   }
 }
 
+/// Labels that a view lacks, as they take too much of the budget (max_coordinates()).
+void advise_on_labels(const View& view, std::uint64_t memory, std::vector<std::string>& lines) {
+  for (const auto& [dim, size] : view.dataset()->dims()) {
+    const Variable* index = view.dataset()->index_of(dim);
+    const auto& variables = view.variables();
+    const bool used =
+        std::any_of(variables.begin(), variables.end(), [&, &name = dim](const Variable* v) {
+          return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
+        });
+    const auto& shown = view.coordinates();
+    const bool has = std::any_of(shown.begin(), shown.end(),
+                                 [&, &name = dim](const auto& each) { return each.name == name; });
+    if (index == nullptr || !used || has) continue;
+    lines.push_back(
+        fmt::format("Batches have no labels of {}: they take {}, more than is for labels in the "
+                    "memory budget ({}). Positions are there; --memory with more gives labels.",
+                    printable(dim), estimated_size(static_cast<double>(value_bytes(*index))),
+                    estimated_size(static_cast<double>(memory))));
+  }
+}
+
 void advise_on_order(const View& view, const ViewCost& cost, const EpochCost& epoch, double budget,
                      std::vector<std::string>& lines) {
   if (view.order() == nullptr) return;
@@ -229,6 +251,8 @@ std::vector<std::string> advice(const View& view, const ViewCost& cost, const Ep
   const auto components = view.components();
   for (const auto& component : components) advise_on_windows(*component, lines);
   if (components.empty()) advise_on_windows(view, lines);
+  for (const auto& component : components) advise_on_labels(*component, memory, lines);
+  if (components.empty()) advise_on_labels(view, memory, lines);
   if (const auto line = memory_advice(cost.memory_need, memory)) lines.push_back(*line);
   advise_on_order(view, cost, epoch, budget, lines);
   if (cost.waste && amplification(view, cost, epoch) >= 2) {

@@ -50,6 +50,24 @@ TEST(Advice, WindowsAlongADimensionOfNoVariable) {
     EXPECT_THAT(advice_of(json), Not(Contains(is_about_windows))) << json;
 }
 
+TEST(Advice, LabelsThatTakeTooMuchMemory) {
+  MemoryData data;
+  constexpr std::int64_t kLength = 1 << 21;
+  data.declare("v", "<f4", {"time"}, {kLength}, {kLength});
+  data.index("time", "<f8", counting<double>(kLength));
+  const auto advice_within = [&](std::uint64_t memory) {
+    data.hierarchy.memory_limit = memory;
+    const auto view = parse_view(data.dataset(), R"({"window": {"time": 1}, "batch": 1})");
+    ViewCost cost = estimate_cost(*view);
+    cost.absent.clear();
+    return advice(*view, cost, estimate_epoch(*view, cost, static_cast<double>(memory)), memory);
+  };
+  const auto lacks = HasSubstr("Batches have no labels of time: they take 16.0 MB");
+  EXPECT_THAT(advice_within(std::uint64_t{1} << 30), Not(Contains(lacks)));
+  // 8 MB and a quarter of the memory fit.
+  EXPECT_THAT(advice_within(4 << 20), Contains(AllOf(lacks, HasSubstr("--memory"))));
+}
+
 TEST(Advice, ABatchThatDoesNotFitComesFirst) {
   const auto lines = advice_on(R"({"window": {"time": 1}, "batch": 1000})", 64 << 20);
   ASSERT_THAT(lines, Not(IsEmpty()));
