@@ -58,6 +58,34 @@ NamedArrays arrays_of(const Hierarchy& hierarchy, const std::string& path) {
   return arrays;
 }
 
+/// Adds the index coordinates of the groups above `path` for dimensions of the arrays that are taken
+/// and have none, the nearest first, as xarray.DataTree does. One of another length is left out.
+/// Returns their names.
+template <class IsTaken>
+std::set<std::string> inherit_coordinates(const Hierarchy& hierarchy, std::string path,
+                                          NamedArrays& arrays, const IsTaken& is_taken) {
+  std::map<std::string, std::int64_t> lengths;
+  for (const auto& [name, metadata] : arrays) {
+    if (!is_taken(name)) continue;
+    const std::vector<std::string> dims = dimension_names(*metadata);
+    for (std::size_t d = 0; d < dims.size(); ++d) lengths.emplace(dims[d], metadata->shape[d]);
+  }
+  std::set<std::string> inherited;
+  while (!path.empty()) {
+    const std::size_t slash = path.rfind('/');
+    path.resize(slash == std::string::npos ? 0 : slash);
+    for (const auto& [dim, length] : lengths) {
+      const auto found = hierarchy.arrays.find(path.empty() ? dim : path + "/" + dim);
+      if (found == hierarchy.arrays.end() || arrays.contains(dim)) continue;
+      const ArrayMetadata& metadata = found->second;
+      if (dimension_names(metadata) != std::vector{dim} || metadata.shape[0] != length) continue;
+      arrays.emplace(dim, &metadata);
+      inherited.insert(dim);
+    }
+  }
+  return inherited;
+}
+
 /// The fields of structured arrays beside them, where no array has their name; `fields` holds them.
 void add_fields(NamedArrays& arrays, const std::optional<std::set<std::string>>& only,
                 std::list<ArrayMetadata>& fields) {
@@ -164,6 +192,10 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
   }
   NamedArrays arrays = arrays_of(hierarchy, path);
   for (const auto& [name, place] : more) arrays.insert_or_assign(name, &hierarchy.array(place));
+  const auto is_taken = [&](const std::string& name) {
+    return !only || only->contains(name) || more.contains(name);
+  };
+  const std::set<std::string> inherited = inherit_coordinates(hierarchy, path, arrays, is_taken);
   std::list<ArrayMetadata> fields;
   add_fields(arrays, only, fields);
   const std::map<std::string, Json> of_bounds = bounds_attributes(arrays);
@@ -181,7 +213,7 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
   };
   note_coordinates(attributes_);
   for (const auto& [name, stored] : arrays) {
-    if (only && !only->contains(name) && !more.contains(name)) continue;
+    if (!is_taken(name) && !inherited.contains(name)) continue;
     const auto own = std::make_shared<ArrayMetadata>(*stored);
     if (const auto missing = of_bounds.find(name); missing != of_bounds.end())
       for (const auto& [key, value] : missing->second.items())

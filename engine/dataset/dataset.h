@@ -91,8 +91,9 @@ class Dataset {
   /// that one variable, named "values". With `only`, of its arrays only those of these names.
   /// `more` are arrays of other groups, path by name, beside them. A dimension of length 1 of one
   /// of these, "labels/cells:0", which has another length elsewhere, becomes a dimension of its
-  /// own, "labels/cells:c". Dimensions of images get their coordinates from the axes of their
-  /// arrays, unless the group has an array of the name.
+  /// own, "labels/cells:c". Dimensions without a coordinate inherit that of the nearest group above,
+  /// if it has their length, as in xarray.DataTree; dimensions of images get theirs from the axes of
+  /// their arrays, unless the group has an array of the name.
   Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path = "",
           const std::optional<std::set<std::string>>& only = std::nullopt,
           const std::map<std::string, std::string>& more = {});

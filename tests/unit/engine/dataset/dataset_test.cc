@@ -162,6 +162,32 @@ TEST(Dataset, LabelsOfOneSelectionAreInMemoryOnce) {
   EXPECT_EQ(dataset->held_labels(counted), 4 * sizeof(double));
 }
 
+TEST(Dataset, CoordinatesAreInheritedFromTheGroupsAbove) {
+  MemoryData data;
+  data.index<double>("t", "<f8", {0, 1})
+      .index<double>("x", "<f8", {0, 1, 2})
+      .index<double>("other", "<f8", {0})
+      .add<double>("a/x", "<f8", {"x"}, {3}, {10, 11, 12})
+      .declare("a/b/v", "<f8", {"t", "x", "y"}, {2, 3, 4}, {1, 3, 4})
+      .declare("a/b/w", "<f8", {"z"}, {5}, {5})
+      .index<double>("y", "<f8", {0, 1, 2})
+      .add<double>("a/z", "<f8", {"z", "t"}, {1, 2}, {0, 0})
+      .index<double>("z", "<f8", {0, 1, 2, 3, 4});
+  const Dataset dataset(data.store, data.hierarchy, "a/b");
+  EXPECT_EQ(values_of<double>(dataset.index_values("t")), (std::vector<double>{0, 1}));
+  EXPECT_EQ(values_of<double>(dataset.index_values("x")), (std::vector<double>{10, 11, 12}))
+      << "the nearest";
+  EXPECT_EQ(dataset.index_of("y"), nullptr) << "of another length";
+  EXPECT_NE(dataset.index_of("z"), nullptr) << "the nearer array is not a coordinate";
+  EXPECT_EQ(dataset.find("other"), nullptr);
+  EXPECT_TRUE(dataset.variable("t").is_coordinate);
+  const Dataset one(data.store, data.hierarchy, "a/b", std::set<std::string>{"w"});
+  EXPECT_EQ(one.find("t"), nullptr) << "no array that is taken has the dimension";
+  EXPECT_NE(one.index_of("z"), nullptr);
+  const Dataset array(data.store, data.hierarchy, "a/b/v");
+  EXPECT_EQ(values_of<double>(array.index_values("x")), (std::vector<double>{10, 11, 12}));
+}
+
 TEST(Dataset, LabelsGetHalfOfTheMemory) {
   MemoryData data;
   data.hierarchy.memory_limit = 4 << 20;
