@@ -11,6 +11,10 @@ std::unique_ptr<Codec> make_n5_default(const JsonRef& configuration, ChunkLayout
 std::unique_ptr<Codec> make_sharding(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_transpose(const JsonRef& configuration, ChunkLayout& layout);
 
+// From numbers to numbers (numbers/).
+std::unique_ptr<Codec> make_cast_value(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_scale_offset(const JsonRef& configuration, ChunkLayout& layout);
+
 // Compressors.
 std::unique_ptr<Codec> make_blosc(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_bz2(const JsonRef& configuration, ChunkLayout& layout);

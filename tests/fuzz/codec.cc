@@ -72,6 +72,13 @@ const std::vector<Coded>& codecs() {
       {"imagecodecs_szip",
        R"({"options_mask": 141, "pixels_per_block": 8, "bits_per_pixel": 32, "pixels_per_scanline": 20})",
        byte},
+      {"scale_offset", R"({"scale": -3, "offset": 5})", integer},
+      {"scale_offset", R"({"scale": 0.1, "offset": 5})", real},
+      {"cast_value",
+       R"({"data_type": "float64", "out_of_range": "clamp", "scalar_map": {"decode": [["NaN", 7]]}})",
+       integer},
+      {"cast_value", R"({"data_type": "int16", "rounding": "towards-zero"})", real},
+      {"cast_value", R"({"data_type": "float64", "out_of_range": "wrap"})", byte},
   };
   return all;
 }

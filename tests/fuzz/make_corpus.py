@@ -198,6 +198,9 @@ def codecs():
         data = file.create_dataset("a", data=STEPS[:400].reshape(20, 20), chunks=(20, 20), compression="szip",
                                    compression_opts=("ec", 8))
         coded(34, data.id.read_direct_chunk((0, 0))[1])
+    coded(35, (3 * STEPS).tobytes())
+    for number, dtype in ((36, "<f4"), (37, "<f8"), (38, "<i2"), (39, "<f8")):
+        coded(number, STEPS.astype(dtype).tobytes())
 
 
 def chunks_for_the_gpu():
