@@ -15,6 +15,14 @@ std::unique_ptr<Codec> make_transpose(const JsonRef& configuration, ChunkLayout&
 std::unique_ptr<Codec> make_cast_value(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_scale_offset(const JsonRef& configuration, ChunkLayout& layout);
 
+// TIFF files, as virtual-tiff and imagecodecs name their codecs (tiff/).
+std::unique_ptr<Codec> make_byte_runs(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_chunky(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_float_predictor(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_horizontal_delta(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_lzw(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_wrapped_delta(const JsonRef& configuration, ChunkLayout& layout);
+
 // Compressors.
 std::unique_ptr<Codec> make_blosc(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_bz2(const JsonRef& configuration, ChunkLayout& layout);

@@ -25,6 +25,8 @@ struct KnownCodec {
 };
 
 constexpr KnownCodec kCodecs[] = {
+    {"ChunkyCodec", make_chunky, CodecStage::serializer},
+    {"HorizontalDeltaCodec", make_horizontal_delta, CodecStage::filter},
     {"adler32", make_adler32, CodecStage::bytes},
     {"astype", make_astype, CodecStage::filter},
     {"bitround", make_bitround, CodecStage::filter},
@@ -44,8 +46,12 @@ constexpr KnownCodec kCodecs[] = {
     // Names of imagecodecs, which references to HDF5 and TIFF files have.
     {"imagecodecs_bz2", make_bz2, CodecStage::bytes},
     {"imagecodecs_deflate", make_wrapped_deflate, CodecStage::bytes},
+    {"imagecodecs_delta", make_wrapped_delta, CodecStage::filter},
+    {"imagecodecs_floatpred", make_float_predictor, CodecStage::filter},
     {"imagecodecs_lz4h5", make_lz4h5, CodecStage::bytes},
     {"imagecodecs_lzf", make_lzf, CodecStage::bytes},
+    {"imagecodecs_lzw", make_lzw, CodecStage::bytes},
+    {"imagecodecs_packbits", make_byte_runs, CodecStage::bytes},
     {"imagecodecs_szip", make_szip, CodecStage::bytes},
     {"imagecodecs_zlib", make_zlib, CodecStage::bytes},
     {"imagecodecs_zstd", make_zstd, CodecStage::bytes},

@@ -79,6 +79,12 @@ const std::vector<Coded>& codecs() {
        integer},
       {"cast_value", R"({"data_type": "int16", "rounding": "towards-zero"})", real},
       {"cast_value", R"({"data_type": "float64", "out_of_range": "wrap"})", byte},
+      {"ChunkyCodec", R"({"endian": "big"})", integer},
+      {"HorizontalDeltaCodec", "{}", integer},
+      {"imagecodecs_delta", R"({"axis": 0})", integer},
+      {"imagecodecs_floatpred", R"({"shape": [32, 64], "dtype": "<f4", "dist": 2})", real},
+      {"imagecodecs_lzw", "{}", byte},
+      {"imagecodecs_packbits", "{}", byte},
   };
   return all;
 }
