@@ -8,6 +8,7 @@ namespace batchfs {
 // From arrays to bytes.
 std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_n5_default(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_reshape(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_sharding(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_transpose(const JsonRef& configuration, ChunkLayout& layout);
 

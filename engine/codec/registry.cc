@@ -62,6 +62,7 @@ constexpr KnownCodec kCodecs[] = {
     {"packbits", make_packbits, CodecStage::filter},
     {"quantize", make_quantize, CodecStage::filter},
     {"record_member", make_record_member, CodecStage::filter},
+    {"reshape", make_reshape, CodecStage::array},
     {"scale_offset", make_scale_offset, CodecStage::array},
     {"sharding_indexed", make_sharding, CodecStage::serializer},
     {"shuffle", make_shuffle, CodecStage::bytes},

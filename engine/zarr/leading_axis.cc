@@ -22,6 +22,14 @@ void widen(const std::string& name, Json& configuration, bool of_format_3) {
       if (dim.is_number_integer()) dim = dim.get<std::int64_t>() + 1;
     order->insert(order->begin(), 0);
   }
+  if (const auto shape = configuration.find("shape");
+      name == "reshape" && shape != configuration.end() && shape->is_array()) {
+    for (Json& length : *shape)
+      if (length.is_array())
+        for (Json& dim : length)
+          if (dim.is_number_integer()) dim = dim.get<std::int64_t>() + 1;
+    shape->insert(shape->begin(), 1);
+  }
   // Without a shape of its own, the axis is one of the chunk's; filters of format 2 see bytes.
   if (const auto axis = configuration.find("axis");
       name == "imagecodecs_delta" && of_format_3 && axis != configuration.end() &&

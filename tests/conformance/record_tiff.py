@@ -38,7 +38,7 @@ def tiff():
                                  {"compress": "lzw", "predictor": 2, "interleave": "band"}, {"compress": "zstd"}, {})]
         cases += [(kind, 1, {"compress": "deflate", "predictor": 3}) for kind in ("float32", "float64")]
         cases += [(kind, 1, {"compress": "lzw", "ENDIANNESS": "BIG", **options}) for kind, options in (
-            ("uint16", {}), ("int32", {}), ("float32", {"predictor": 3}))]
+            ("uint16", {}), ("int32", {}), ("uint16", {"predictor": 2}), ("float32", {"predictor": 2}), ("float32", {"predictor": 3}))]
         for kind, bands, options in cases:
             pixels = np.add.outer(np.add.outer(100 * np.arange(bands), np.arange(20)), np.arange(34)) + random.integers(0, 3, (bands, 20, 34))
             pixels = pixels.astype(kind) / np.array(3 if "float" in kind else 1, kind)

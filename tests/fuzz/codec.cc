@@ -13,8 +13,12 @@ struct Coded {
   std::string name;
   Json configuration;
   DataType type;
-  Coded(std::string coded_by, std::string_view json, DataType of)
-      : name(std::move(coded_by)), configuration(parse_json(json, "fuzz")), type(of) {}
+  const SmallNumber* stored;
+  Coded(std::string coded_by, std::string_view json, DataType of, std::string_view small = "")
+      : name(std::move(coded_by)),
+        configuration(parse_json(json, "fuzz")),
+        type(of),
+        stored(find_small_number(small)) {}
 };
 
 const std::vector<Coded>& codecs() {
@@ -85,6 +89,10 @@ const std::vector<Coded>& codecs() {
       {"imagecodecs_floatpred", R"({"shape": [32, 64], "dtype": "<f4", "dist": 2})", real},
       {"imagecodecs_lzw", "{}", byte},
       {"imagecodecs_packbits", "{}", byte},
+      {"reshape", R"({"shape": [[0], 2, -1]})", integer},
+      {"bytes", R"({"endian": "big"})", real, "bfloat16"},
+      {"bytes", "{}", make_type(Kind::floating, 2), "float8_e4m3fn"},
+      {"bytes", "{}", make_type(Kind::signed_int, 1), "int4"},
   };
   return all;
 }
@@ -101,6 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Each input gets its own memory, so that an access past its end is detected.
   const std::vector<std::byte> stored(rest.begin(), rest.end());
   ChunkLayout layout{{32, 64}, coded.type, std::vector<std::byte>(coded.type.itemsize)};
+  layout.stored = coded.stored;
   if (coded.type.is_variable()) {
     std::vector<std::string> strings;
     const auto form = make_string_form({coded.name, coded.configuration}, coded.type.kind);

@@ -61,9 +61,8 @@ void cast_elements(std::span<const std::byte> in, const DataType& from, std::spa
       using To = decltype(t);
       const auto each = [&](auto&& convert) {
         for (std::size_t i = 0; i < count; ++i)
-          write_number<To>(
-              out.data() + i * sizeof(To),
-              convert(read_number<From>(in.data() + i * sizeof(From), false)), false);
+          write_number<To>(out.data() + i * sizeof(To),
+                           convert(read_number<From>(in.data() + i * sizeof(From), false)), false);
       };
       if (is_exact_cast<To, From>() && map.empty())
         return each([](From value) { return static_cast<To>(value); });
@@ -140,13 +139,27 @@ CastRules parse_rules(const JsonRef& configuration, const DataType& encoded) {
   return rules;
 }
 
+/// The nearest number that has a code.
+std::vector<std::byte> rounded(const SmallNumber& stored, const std::vector<std::byte>& number) {
+  const Json value = with_number(stored.type(), [&](auto zero) {
+    return Json(static_cast<double>(read_number<decltype(zero)>(number.data(), false)));
+  });
+  return stored.parse_fill(JsonRef(value, "fill_value"));
+}
+
 }  // namespace
 
 std::unique_ptr<Codec> make_cast_value(const JsonRef& configuration, ChunkLayout& layout) {
   configuration.allow_only({"data_type", "rounding", "out_of_range", "scalar_map"});
+  if (layout.stored != nullptr)
+    throw configuration.error(
+        fmt::format("casts of the data type {} are not supported", layout.stored->name),
+        ErrorCode::not_supported);
   const DataType decoded = check_castable(layout.type, configuration);
   const JsonRef stored = configuration.at("data_type");
-  const DataType encoded = check_castable(parse_v3_type(stored), stored);
+  layout.stored = find_small_number(stored);
+  const DataType encoded = layout.stored != nullptr ? layout.stored->type()
+                                                    : check_castable(parse_v3_type(stored), stored);
   const CastRules rules = parse_rules(configuration, encoded);
   std::optional<JsonRef> encode, decode;
   if (const auto map = configuration.find("scalar_map"); map && !map->is_null()) {
@@ -165,6 +178,7 @@ std::unique_ptr<Codec> make_cast_value(const JsonRef& configuration, ChunkLayout
     } catch (const Error& error) {
       throw configuration.error("the fill value cannot be cast: " + error.why());
     }
+    if (layout.stored != nullptr) fill = rounded(*layout.stored, fill);
     layout.fill_value = std::move(fill);
   }
   layout.type = encoded;

@@ -41,13 +41,12 @@ class DifferencesCodec final : public Codec {
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     if (in.size() > out.size() || in.size() % (rows_.length * itemsize_) != 0)
-      throw Error(ErrorCode::corrupt, fmt::format("the chunk has {} bytes, {} were expected",
-                                                  in.size(), out.size()));
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the chunk has {} bytes, {} were expected", in.size(), out.size()));
     if (in.data() != out.data() && !in.empty()) std::memcpy(out.data(), in.data(), in.size());
     const std::span<std::byte> elements = out.first(in.size());
-    with_number(make_type(Kind::unsigned_int, itemsize_), [&](auto word) {
-      sum_rows<decltype(word)>(elements, rows_, big_endian_);
-    });
+    with_number(make_type(Kind::unsigned_int, itemsize_),
+                [&](auto word) { sum_rows<decltype(word)>(elements, rows_, big_endian_); });
     return in.size();
   }
 
@@ -77,9 +76,9 @@ std::unique_ptr<Codec> make_horizontal_delta(const JsonRef& configuration, Chunk
 
 std::unique_ptr<Codec> make_wrapped_delta(const JsonRef& configuration, ChunkLayout& layout) {
   // Without a type, imagecodecs sees the bytes of format 2, and the array of format 3.
-  const DataType type = configured_type(
-      configuration, "dtype", layout.serialized ? make_type(Kind::unsigned_int, 1) : layout.type,
-      layout);
+  const DataType type =
+      configured_type(configuration, "dtype",
+                      layout.serialized ? make_type(Kind::unsigned_int, 1) : layout.type, layout);
   ConfiguredShape shape(configuration, layout, type.itemsize, !layout.serialized);
   if (shape.distance != 1)
     throw configuration.at("dist").error("distances other than 1 are not supported",

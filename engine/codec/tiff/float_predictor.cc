@@ -28,8 +28,8 @@ class FloatPredictorCodec final : public Codec {
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     const std::size_t bytes = row_ * itemsize_;
     if (in.size() > out.size() || in.size() % bytes != 0)
-      throw Error(ErrorCode::corrupt, fmt::format("the chunk has {} bytes, {} were expected",
-                                                  in.size(), out.size()));
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the chunk has {} bytes, {} were expected", in.size(), out.size()));
     std::vector<std::uint8_t> sums(step_);
     for (std::size_t at = 0; at < in.size(); at += bytes)
       decode_row(in.subspan(at, bytes), out.data() + at, sums);
@@ -72,9 +72,9 @@ std::unique_ptr<Codec> make_float_predictor(const JsonRef& configuration, ChunkL
   std::int64_t step = 0;
   if (__builtin_mul_overflow(samples, shape.distance, &step) || step > row)
     throw configuration.at("dist").error("longer than a row");
-  auto codec = std::make_unique<FloatPredictorCodec>(
-      type.itemsize, static_cast<std::size_t>(row), static_cast<std::size_t>(step),
-      layout.serialized && type.big_endian);
+  auto codec = std::make_unique<FloatPredictorCodec>(type.itemsize, static_cast<std::size_t>(row),
+                                                     static_cast<std::size_t>(step),
+                                                     layout.serialized && type.big_endian);
   // The stored bytes are in no order: the codec `bytes` must not swap them.
   if (!layout.serialized) layout.type = make_type(Kind::raw, type.itemsize);
   return codec;

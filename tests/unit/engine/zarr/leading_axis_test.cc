@@ -62,5 +62,11 @@ TEST(LeadingAxis, AnAxisOfTheChunkIsOneFurther) {
   EXPECT_EQ(add_leading_axis(array).codecs[0].configuration["axis"], 0);
 }
 
+TEST(LeadingAxis, AReshapedChunkHasOneMoreOnBothSides) {
+  ArrayMetadata array = array_of({10, 6}, {4, 3});
+  array.codecs = {{"reshape", {{"shape", Json::array({Json::array({0}), -1, Json::array({1})})}}}};
+  EXPECT_EQ(add_leading_axis(array).codecs[0].configuration["shape"].dump(), "[1,[1],-1,[2]]");
+}
+
 }  // namespace leading_axis_test
 }  // namespace batchfs

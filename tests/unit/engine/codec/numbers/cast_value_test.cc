@@ -27,14 +27,15 @@ TEST(CastValue, NumbersKeepTheirValues) {
 TEST(CastValue, TheRulesAreThoseConfigured) {
   const DataType byte = make_type(Kind::unsigned_int, 1);
   const std::vector<std::int16_t> wide{300, -1};
-  EXPECT_EQ((decoded<std::uint8_t>(R"({"data_type": "int16", "out_of_range": "clamp"})", byte,
-                                   wide)),
-            (std::vector<std::uint8_t>{255, 0}));
-  EXPECT_EQ((decoded<std::uint8_t>(R"({"data_type": "int16", "out_of_range": "wrap"})", byte,
-                                   wide)),
-            (std::vector<std::uint8_t>{44, 255}));
+  EXPECT_EQ(
+      (decoded<std::uint8_t>(R"({"data_type": "int16", "out_of_range": "clamp"})", byte, wide)),
+      (std::vector<std::uint8_t>{255, 0}));
+  EXPECT_EQ(
+      (decoded<std::uint8_t>(R"({"data_type": "int16", "out_of_range": "wrap"})", byte, wide)),
+      (std::vector<std::uint8_t>{44, 255}));
   for (const char* mode : {R"({"data_type": "int16"})", R"({"data_type": "int16",
-                            "out_of_range": "error"})", R"({"data_type": "int16",
+                            "out_of_range": "error"})",
+                           R"({"data_type": "int16",
                             "out_of_range": null, "scalar_map": null, "rounding": null})"})
     EXPECT_EQ(failure([&] { decoded<std::uint8_t>(mode, byte, wide); }),
               "the value 300 does not fit uint8");
@@ -64,13 +65,25 @@ TEST(CastValue, MappedNumbersTakePrecedence) {
 
 TEST(CastValue, TheFillValueOfTheNextCodecIsCast) {
   ChunkLayout layout{{4}, float64(), bytes_of(std::vector<double>{NAN})};
-  make_codec("cast_value",
-             R"({"data_type": "int16", "scalar_map": {"encode": [["NaN", -9]]}})", layout);
+  make_codec("cast_value", R"({"data_type": "int16", "scalar_map": {"encode": [["NaN", -9]]}})",
+             layout);
   EXPECT_EQ(layout.fill_value, bytes_of(std::vector<std::int16_t>{-9}));
   EXPECT_EQ(layout.type, make_type(Kind::signed_int, 2));
   layout = {{4}, float64(), bytes_of(std::vector<double>{NAN})};
   EXPECT_EQ(failure([&] { make_codec("cast_value", R"({"data_type": "int16"})", layout); }),
             "cast_value: the fill value cannot be cast: the value nan does not fit int16");
+}
+
+TEST(CastValue, SmallNumbersAreCastOfTheirTypeInMemory) {
+  ChunkLayout layout{{2}, float64(), bytes_of(std::vector<double>{0.1})};
+  const auto codec = make_codec("cast_value", R"({"data_type": "bfloat16"})", layout);
+  EXPECT_EQ(layout.type, float32());
+  EXPECT_EQ(layout.stored, find_small_number("bfloat16"));
+  EXPECT_EQ(layout.fill_value, bytes_of(std::vector<float>{0.10009765625F}));
+  EXPECT_EQ(decode(*codec, bytes_of(std::vector<float>{1.5}), 8),
+            bytes_of(std::vector<double>{1.5}));
+  EXPECT_EQ(failure([&] { make_codec("cast_value", R"({"data_type": "int8"})", layout); }),
+            "cast_value: casts of the data type bfloat16 are not supported");
 }
 
 TEST(CastValue, ChunksOfAnotherSizeAreErrors) {

@@ -41,11 +41,10 @@ TEST(CheckedCast, FloatsToIntegersRoundFirst) {
     Rounding rounding;
     int of_low, of_tie, of_negative_tie;  // 1.2, 2.5, -2.5
   };
-  for (const Case& c : {Case{Rounding::nearest_even, 1, 2, -2},
-                        Case{Rounding::towards_zero, 1, 2, -2},
-                        Case{Rounding::towards_positive, 2, 3, -2},
-                        Case{Rounding::towards_negative, 1, 2, -3},
-                        Case{Rounding::nearest_away, 1, 3, -3}}) {
+  for (const Case& c :
+       {Case{Rounding::nearest_even, 1, 2, -2}, Case{Rounding::towards_zero, 1, 2, -2},
+        Case{Rounding::towards_positive, 2, 3, -2}, Case{Rounding::towards_negative, 1, 2, -3},
+        Case{Rounding::nearest_away, 1, 3, -3}}) {
     EXPECT_EQ(checked_cast<std::int8_t>(1.2, rule(c.rounding)), c.of_low);
     EXPECT_EQ(checked_cast<std::int8_t>(2.5, rule(c.rounding)), c.of_tie);
     EXPECT_EQ(checked_cast<std::int8_t>(-2.5F, rule(c.rounding)), c.of_negative_tie);

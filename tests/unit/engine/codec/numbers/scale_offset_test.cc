@@ -33,7 +33,9 @@ TEST(ScaleOffset, IntegersDivideWithoutRemainder) {
   EXPECT_EQ(decoded<std::int8_t>(R"({"scale": 3, "offset": 5})", kInt8, {6, -9, 0}),
             (Bytes8{7, 2, 5}));
   EXPECT_EQ(decoded<std::int8_t>(R"({"scale": -3})", kInt8, {6, -9}), (Bytes8{-2, 3}));
-  EXPECT_EQ(failure([] { decoded<std::int8_t>(R"({"scale": 3})", kInt8, {6, 7}); }),
+  EXPECT_EQ(failure([] {
+              decoded<std::int8_t>(R"({"scale": 3})", kInt8, {6, 7});
+            }),
             "the stored value 7 is not a multiple of the scale 3");
 }
 

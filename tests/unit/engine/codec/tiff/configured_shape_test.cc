@@ -27,11 +27,15 @@ TEST(ConfiguredShape, AxesCountFromEitherEnd) {
 }
 
 TEST(ConfiguredShape, RefusesWhatDoesNotFit) {
-  EXPECT_EQ(failure([] { parsed(R"({"shape": [3, 7]})", {4, 6}, 2); }),
+  EXPECT_EQ(failure([] {
+              parsed(R"({"shape": [3, 7]})", {4, 6}, 2);
+            }),
             "c.shape: the shape does not have as many elements as a chunk");
   EXPECT_EQ(failure([] { parsed(R"({"shape": [0]})", {4}, 2); }),
             "c.shape[0]: 0 is too small, the least is 1");
-  EXPECT_EQ(failure([] { parsed(R"({"axis": -3})", {4, 6}, 2); }),
+  EXPECT_EQ(failure([] {
+              parsed(R"({"axis": -3})", {4, 6}, 2);
+            }),
             "c.axis: -3 is too small, the least is -2");
   EXPECT_EQ(failure([] { parsed(R"({"dist": 0})", {4}, 2); }),
             "c.dist: 0 is too small, the least is 1");

@@ -45,8 +45,9 @@ TEST(Differences, AsAFilterOfFormat2) {
   ChunkLayout seen = layout(kUint16);
   seen.serialized = true;
   // imagecodecs.delta_encode(bytes([1, 3, 2, 250])): bytes where no type is configured
-  EXPECT_EQ(decode(*make_codec("imagecodecs_delta", "{}", seen), hex("0102fff80000000000000000"), 12),
-            hex("010302fafafafafafafafafa"));
+  EXPECT_EQ(
+      decode(*make_codec("imagecodecs_delta", "{}", seen), hex("0102fff80000000000000000"), 12),
+      hex("010302fafafafafafafafafa"));
   // imagecodecs.delta_encode(d.astype(">u2")), d.astype(">u2")
   EXPECT_EQ(decode(*make_codec("imagecodecs_delta", R"({"dtype": ">u2", "shape": [2, 3]})", seen),
                    hex("0005fffeea5d000700000002"), 12),

@@ -39,10 +39,10 @@ TEST(FloatPredictor, OfPixelsOfSeveralSamples) {
             hex("000000000000803e0000003f0000403f0000803f0000a03f0000c03f0000e03f00000040000010400"
                 "000204000003040"));
   // imagecodecs.floatpred_encode(np.arange(6, dtype="f4").reshape(1, 6) / 4, dist=2)
-  EXPECT_EQ(decode(*predictor(R"({"shape": [1, 6], "dtype": "<f4", "dist": 2})",
-                              {{1, 6}, float32(), {}}),
-                   hex("003e3f010000c14100c08060806000000000000000000000"), 24),
-            hex("000000000000803e0000003f0000403f0000803f0000a03f"));
+  EXPECT_EQ(
+      decode(*predictor(R"({"shape": [1, 6], "dtype": "<f4", "dist": 2})", {{1, 6}, float32(), {}}),
+             hex("003e3f010000c14100c08060806000000000000000000000"), 24),
+      hex("000000000000803e0000003f0000403f0000803f0000a03f"));
 }
 
 TEST(FloatPredictor, TheStoredBytesHaveNoOrder) {
@@ -55,10 +55,10 @@ TEST(FloatPredictor, TheStoredBytesHaveNoOrder) {
   }
   ChunkLayout stored{{1, 3}, make_type(Kind::floating, 2), {}};
   stored.serialized = true;
-  EXPECT_EQ(decode(*make_codec("imagecodecs_floatpred", R"({"shape": [1, 3], "dtype": ">f2"})",
-                               stored),
-                   hex("3e8282be0000"), 6),
-            hex("3e00c0004200"));
+  EXPECT_EQ(
+      decode(*make_codec("imagecodecs_floatpred", R"({"shape": [1, 3], "dtype": ">f2"})", stored),
+             hex("3e8282be0000"), 6),
+      hex("3e00c0004200"));
 }
 
 TEST(FloatPredictor, RefusesWhatDoesNotFit) {

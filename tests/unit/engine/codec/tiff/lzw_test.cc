@@ -42,11 +42,15 @@ TEST(Lzw, TheEndMayBeMissingAndClearingsMayBeRepeated) {
 
 TEST(Lzw, DamageEndsInAnError) {
   const auto codec = make_codec("imagecodecs_lzw");
-  EXPECT_EQ(failure([&] { decode(*codec, codes({256, 258}), 4); }),
+  EXPECT_EQ(failure([&] {
+              decode(*codec, codes({256, 258}), 4);
+            }),
             "the LZW data have a code that was not defined");
   EXPECT_TRUE(fails(*codec, codes({256, 'a', 259}), 4));
   EXPECT_TRUE(fails(*codec, codes({256, 'a', 'b', 256, 258}), 8));
-  EXPECT_EQ(failure([&] { decode(*codec, codes({256, 'a', 'b', 258}), 3); }),
+  EXPECT_EQ(failure([&] {
+              decode(*codec, codes({256, 'a', 'b', 258}), 3);
+            }),
             "the LZW data decode to more than was expected");
   EXPECT_EQ(failure([&] { decode(*codec, hex("0001"), 3); }),
             "LZW data older than TIFF 6.0 are not supported");
