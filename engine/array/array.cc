@@ -50,7 +50,8 @@ Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> 
     if (metadata_->type.is_variable())
       throw Error(ErrorCode::not_supported,
                   "strings of any length have no file of their own; batchfs cat writes them");
-    const ChunkLayout layout{metadata_->chunk_shape, metadata_->type, metadata_->fill_value};
+    ChunkLayout layout{metadata_->chunk_shape, metadata_->type, metadata_->fill_value};
+    layout.stored = metadata_->stored;
     // The shards' own chunks can be read alone when nothing is done before or after sharding.
     std::shared_ptr<const ShardLayout> shards;
     if (metadata_->codecs.size() == 1 && metadata_->codecs.front().name == "sharding_indexed") {

@@ -34,6 +34,31 @@ class BytesCodec final : public Codec {
   const bool swap_;
 };
 
+/// Numbers in a stored form of their own.
+class SmallNumbersCodec final : public Codec {
+ public:
+  SmallNumbersCodec(const SmallNumber& stored, bool big_endian)
+      : stored_(stored), big_endian_(big_endian) {}
+  std::string_view name() const override { return stored_.name; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override {
+    return decoded / stored_.memory_bytes * stored_.stored_bytes();
+  }
+
+  std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
+    const std::size_t count = in.size() / stored_.stored_bytes();
+    if (in.size() % stored_.stored_bytes() != 0 || count > out.size() / stored_.memory_bytes)
+      throw Error(ErrorCode::corrupt, "the chunk has " + std::to_string(in.size()) + " bytes, " +
+                                          std::to_string(*encoded_size(out.size())) +
+                                          " were expected");
+    stored_.decode(in, big_endian_, out);
+    return count * stored_.memory_bytes;
+  }
+
+ private:
+  const SmallNumber& stored_;
+  const bool big_endian_;
+};
+
 }  // namespace
 
 std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& layout) {
@@ -47,6 +72,11 @@ std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& lay
   if (layout.type.is_variable())
     throw Error(ErrorCode::not_supported,
                 "variable-length values under the codec 'bytes' are not supported");
+  if (layout.stored != nullptr) {
+    layout.serialized = true;
+    layout.type = make_type(Kind::raw, layout.stored->stored_bytes());
+    return std::make_unique<SmallNumbersCodec>(*layout.stored, big);
+  }
   // In v2 the fields of structured types have orders of their own.
   if (layout.type.kind == Kind::structured) {
     if (configuration.find("endian")) set_byte_order(layout.type, big);

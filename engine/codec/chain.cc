@@ -77,6 +77,20 @@ void check_order(std::string_view name, bool serialized) {
                 fmt::format("the codec '{}' takes arrays, the codec before it gives bytes", name));
 }
 
+/// Codecs that leave the elements as they are, or know their stored form.
+void check_small(std::string_view name, const SmallNumber& stored) {
+  for (const std::string_view known :
+       {"bytes", "cast_value", "endian", "reshape", "sharding_indexed", "transpose"})
+    if (name == known) return;
+  throw Error(
+      ErrorCode::not_supported,
+      fmt::format("the codec '{}' on values of the type {} is not supported", name, stored.name));
+}
+
+bool keeps_positions(const Codec& codec) {
+  return codec.name() == "bytes" || codec.name() == "reshape";
+}
+
 }  // namespace
 
 std::uint64_t Codec::encoded_bound(std::uint64_t decoded) const {
@@ -116,6 +130,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
     const CodecFactory factory = find_codec(spec.name);
     if (factory == nullptr) throw unknown_codec(spec.name);
     check_order(spec.name, at.serialized);
+    if (at.stored != nullptr && !at.serialized) check_small(spec.name, *at.stored);
     encode_order.push_back(factory(JsonRef(spec.configuration, spec.name), at));
   }
   if (!at.serialized)
@@ -131,7 +146,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
   encoded_bound_ = size;
   plain_ = identity_ = true;
   for (std::size_t i = encode_order.size(); i-- > 0;) {
-    if (encode_order[i]->name() != "bytes") plain_ = false;
+    if (!keeps_positions(*encode_order[i])) plain_ = false;
     if (!encode_order[i]->is_identity()) identity_ = false;
     codecs_.push_back(std::move(encode_order[i]));
     sizes_.push_back(sizes[i]);
@@ -141,7 +156,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
   // place.
   ranged_ = codecs_.front()->has_ranges();
   for (std::size_t i = 1; i < codecs_.size(); ++i)
-    if (codecs_[i]->name() != "bytes") ranged_ = false;
+    if (!keeps_positions(*codecs_[i])) ranged_ = false;
 }
 
 std::optional<std::uint64_t> CodecChain::encoded_size() const {

@@ -18,6 +18,7 @@
 #include "engine/base/dims.h"
 #include "engine/zarr/array_metadata.h"
 #include "engine/zarr/data_type.h"
+#include "engine/zarr/small_number.h"
 
 namespace batchfs {
 
@@ -28,6 +29,8 @@ struct ChunkLayout {
   std::vector<std::byte> fill_value;
   bool serialized = false;  // a codec has made bytes of the elements
   int shard_levels = 0;     // of sharding that this lies in
+  /// The form that the serializer gives the elements, where it is not that of `type`.
+  const SmallNumber* stored = nullptr;
 };
 
 /// Immutable and thread-safe.

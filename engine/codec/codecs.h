@@ -8,8 +8,21 @@ namespace batchfs {
 // From arrays to bytes.
 std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_n5_default(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_reshape(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_sharding(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_transpose(const JsonRef& configuration, ChunkLayout& layout);
+
+// From numbers to numbers (numbers/).
+std::unique_ptr<Codec> make_cast_value(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_scale_offset(const JsonRef& configuration, ChunkLayout& layout);
+
+// TIFF files, as virtual-tiff and imagecodecs name their codecs (tiff/).
+std::unique_ptr<Codec> make_byte_runs(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_chunky(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_float_predictor(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_horizontal_delta(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_lzw(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_wrapped_delta(const JsonRef& configuration, ChunkLayout& layout);
 
 // Compressors.
 std::unique_ptr<Codec> make_blosc(const JsonRef& configuration, ChunkLayout& layout);

@@ -25,12 +25,15 @@ struct KnownCodec {
 };
 
 constexpr KnownCodec kCodecs[] = {
+    {"ChunkyCodec", make_chunky, CodecStage::serializer},
+    {"HorizontalDeltaCodec", make_horizontal_delta, CodecStage::filter},
     {"adler32", make_adler32, CodecStage::bytes},
     {"astype", make_astype, CodecStage::filter},
     {"bitround", make_bitround, CodecStage::filter},
     {"blosc", make_blosc, CodecStage::bytes},
     {"bytes", make_bytes, CodecStage::serializer},
     {"bz2", make_bz2, CodecStage::bytes},
+    {"cast_value", make_cast_value, CodecStage::array},
     {"categorize", make_categorize, CodecStage::filter},
     {"crc32", make_crc32, CodecStage::bytes},
     {"crc32c", make_crc32c, CodecStage::bytes},
@@ -43,8 +46,12 @@ constexpr KnownCodec kCodecs[] = {
     // Names of imagecodecs, which references to HDF5 and TIFF files have.
     {"imagecodecs_bz2", make_bz2, CodecStage::bytes},
     {"imagecodecs_deflate", make_wrapped_deflate, CodecStage::bytes},
+    {"imagecodecs_delta", make_wrapped_delta, CodecStage::filter},
+    {"imagecodecs_floatpred", make_float_predictor, CodecStage::filter},
     {"imagecodecs_lz4h5", make_lz4h5, CodecStage::bytes},
     {"imagecodecs_lzf", make_lzf, CodecStage::bytes},
+    {"imagecodecs_lzw", make_lzw, CodecStage::bytes},
+    {"imagecodecs_packbits", make_byte_runs, CodecStage::bytes},
     {"imagecodecs_szip", make_szip, CodecStage::bytes},
     {"imagecodecs_zlib", make_zlib, CodecStage::bytes},
     {"imagecodecs_zstd", make_zstd, CodecStage::bytes},
@@ -55,6 +62,8 @@ constexpr KnownCodec kCodecs[] = {
     {"packbits", make_packbits, CodecStage::filter},
     {"quantize", make_quantize, CodecStage::filter},
     {"record_member", make_record_member, CodecStage::filter},
+    {"reshape", make_reshape, CodecStage::array},
+    {"scale_offset", make_scale_offset, CodecStage::array},
     {"sharding_indexed", make_sharding, CodecStage::serializer},
     {"shuffle", make_shuffle, CodecStage::bytes},
     {"transpose", make_transpose, CodecStage::array},

@@ -97,6 +97,15 @@ void write_number(std::byte* p, T value, bool big_endian) {
     for (std::size_t i = 0; i < sizeof(T) / 2; ++i) std::swap(p[i], p[sizeof(T) - 1 - i]);
 }
 
+/// For messages.
+template <class T>
+auto printable_number(T value) {
+  if constexpr (std::is_same_v<T, _Float16>)
+    return static_cast<float>(value);
+  else
+    return value;
+}
+
 /// numpy's astype on x86-64: integers wrap. A float goes to a small integer by way of int32, to
 /// others by way of int64; where it does not fit these, they are at their minimum.
 template <class To, class From>

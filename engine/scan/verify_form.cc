@@ -17,7 +17,8 @@ VerifyForm::VerifyForm(const std::shared_ptr<Store>& store, const VerifyTarget& 
   if (array.type.is_variable()) {
     strings = std::make_unique<const StringArray>(store, metadata);
   } else {
-    const ChunkLayout layout{array.chunk_shape, array.type, array.fill_value};
+    ChunkLayout layout{array.chunk_shape, array.type, array.fill_value};
+    layout.stored = array.stored;
     if (array.codecs.size() == 1 && array.codecs.front().name == "sharding_indexed") {
       const CodecSpec& spec = array.codecs.front();
       shards = std::make_unique<const ShardLayout>(JsonRef(spec.configuration, spec.name), layout);

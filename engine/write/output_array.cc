@@ -119,8 +119,10 @@ void make_v3(const ArrayMetadata& source, OutputArray& made) {
   if (!names.is_null()) attributes.erase(kDimensionKey);
   if (was_v2) set_fill_attribute(source, attributes);
   const DataType& type = source.type;
+  // Small numbers are written as they are in memory.
+  const bool is_of_numpy = was_v2 || source.stored != nullptr;
   Json fill = source.fill_value_json;
-  if (was_v2)
+  if (is_of_numpy)
     fill = type.is_variable()
                ? (source.fill_value_json.is_string() ? source.fill_value_json : Json(""))
                : v3_fill_value(type, source.fill_value);
@@ -128,7 +130,7 @@ void make_v3(const ArrayMetadata& source, OutputArray& made) {
       {"zarr_format", 3},
       {"node_type", "array"},
       {"shape", dims_json(source.shape)},
-      {"data_type", was_v2 ? v3_data_type(type) : source.document.at("data_type")},
+      {"data_type", is_of_numpy ? v3_data_type(type) : source.document.at("data_type")},
       {"chunk_grid",
        {{"name", "regular"}, {"configuration", {{"chunk_shape", dims_json(made.chunks.object)}}}}},
       {"chunk_key_encoding", {{"name", "default"}, {"configuration", {{"separator", "/"}}}}},

@@ -9,6 +9,7 @@
 #include "engine/base/dims.h"
 #include "engine/zarr/array_axis.h"
 #include "engine/zarr/data_type.h"
+#include "engine/zarr/small_number.h"
 
 namespace batchfs {
 
@@ -36,6 +37,8 @@ struct ArrayMetadata {
   Dims shape;
   Dims chunk_shape;  // of stored objects: for sharded arrays, the shard
   DataType type;
+  /// The stored form of the elements, where it is not that of `type`; nullptr otherwise.
+  const SmallNumber* stored = nullptr;
   std::vector<std::byte> fill_value;  // one element, native; empty for variable-length types
   Json fill_value_json;               // as stored; null when there is none
   /// In encode order. For v2: transpose (order F), bytes, the filters, the compressor.

@@ -27,7 +27,7 @@ std::string codec_text(const CodecSpec& codec) {
     }
     return "sharding(" + join(inner, ", ") + ")";
   }
-  for (const char* key : {"cname", "member", "dtype", "order"}) {
+  for (const char* key : {"cname", "member", "dtype", "order", "data_type"}) {
     const auto value = codec.configuration.find(key);
     if (value == codec.configuration.end()) continue;
     return codec.name + "(" +

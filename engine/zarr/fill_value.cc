@@ -23,10 +23,11 @@ void store(std::vector<std::byte>& out, T value) {
   std::memcpy(out.data(), &value, sizeof value);
 }
 
-/// "NaN", "Infinity", "-Infinity", "1.5".
+/// "NaN", "Infinity", "-Infinity", "1.5"; "+Infinity", as in an example of the specification.
 double parse_float_text(const JsonRef& fill, const std::string& text) {
   if (text == "NaN" || text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "Infinity" || text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "Infinity" || text == "+Infinity" || text == "inf")
+    return std::numeric_limits<double>::infinity();
   if (text == "-Infinity" || text == "-inf") return -std::numeric_limits<double>::infinity();
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

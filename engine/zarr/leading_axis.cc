@@ -14,7 +14,7 @@ Dims widened(const Dims& dims) {
 
 /// A codec whose configuration has an entry for each dimension. Errors in it stay: the codec
 /// reports them.
-void widen(const std::string& name, Json& configuration) {
+void widen(const std::string& name, Json& configuration, bool of_format_3) {
   if (!configuration.is_object()) return;
   if (const auto order = configuration.find("order");
       name == "transpose" && order != configuration.end() && order->is_array()) {
@@ -22,6 +22,20 @@ void widen(const std::string& name, Json& configuration) {
       if (dim.is_number_integer()) dim = dim.get<std::int64_t>() + 1;
     order->insert(order->begin(), 0);
   }
+  if (const auto shape = configuration.find("shape");
+      name == "reshape" && shape != configuration.end() && shape->is_array()) {
+    for (Json& length : *shape)
+      if (length.is_array())
+        for (Json& dim : length)
+          if (dim.is_number_integer()) dim = dim.get<std::int64_t>() + 1;
+    shape->insert(shape->begin(), 1);
+  }
+  // Without a shape of its own, the axis is one of the chunk's; filters of format 2 see bytes.
+  if (const auto axis = configuration.find("axis");
+      name == "imagecodecs_delta" && of_format_3 && axis != configuration.end() &&
+      axis->is_number_integer() && axis->get<std::int64_t>() >= 0 &&
+      configuration.value("shape", Json()).is_null())
+    *axis = axis->get<std::int64_t>() + 1;
   if (name != "sharding_indexed") return;
   if (const auto shape = configuration.find("chunk_shape");
       shape != configuration.end() && shape->is_array())
@@ -31,7 +45,7 @@ void widen(const std::string& name, Json& configuration) {
     for (Json& codec : *codecs)
       if (codec.is_object() && codec.contains("name") && codec["name"].is_string() &&
           codec.contains("configuration"))
-        widen(codec["name"].get<std::string>(), codec["configuration"]);
+        widen(codec["name"].get<std::string>(), codec["configuration"], true);
 }
 
 }  // namespace
@@ -44,7 +58,8 @@ ArrayMetadata add_leading_axis(const ArrayMetadata& array) {
   result.shape = widened(array.shape);
   result.chunk_shape = widened(array.chunk_shape);
   ++result.key_encoding.leading;
-  for (CodecSpec& codec : result.codecs) widen(codec.name, codec.configuration);
+  for (CodecSpec& codec : result.codecs)
+    widen(codec.name, codec.configuration, result.zarr_format == 3);
   if (!result.dimension_names.empty())
     result.dimension_names.insert(result.dimension_names.begin(), std::nullopt);
   if (!result.axes.empty()) result.axes.insert(result.axes.begin(), ArrayAxis());

@@ -108,7 +108,9 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
           transformers && !transformers->is_null() && !transformers->elements().empty())
         throw transformers->error("storage transformers are not supported",
                                   ErrorCode::not_supported);
-      array.type = parse_v3_type(root.at("data_type"));
+      array.stored = find_small_number(root.at("data_type"));
+      array.type =
+          array.stored != nullptr ? array.stored->type() : parse_v3_type(root.at("data_type"));
       const Extension grid = parse_extension(root.at("chunk_grid"));
       if (grid.name != "regular")
         throw root.at("chunk_grid")
@@ -133,7 +135,8 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
       const JsonRef fill = root.at("fill_value");
       array.fill_value_json = with_named_numbers(fill.value());
       if (fill.is_null() && !array.type.is_variable()) throw fill.error("null is not a fill value");
-      array.fill_value = parse_fill_value(array.type, fill);
+      array.fill_value = array.stored != nullptr ? array.stored->parse_fill(fill)
+                                                 : parse_fill_value(array.type, fill);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_supported) throw;
       array.unsupported = error.what();

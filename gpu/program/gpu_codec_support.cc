@@ -59,6 +59,8 @@ GpuCodecSupport gpu_codec_support(const Array& array) {
     coding.why_cpu = std::move(why);
     return coding;
   };
+  if (array.metadata().stored != nullptr)
+    return for_cpu(fmt::format("values of the type {}", array.metadata().stored->name));
   if (type.is_variable()) return for_cpu("values of variable length");
   const Dims& shape = array.grid().chunk_shape();
   std::vector<std::size_t> order(shape.size());  // of the dimensions as encoded

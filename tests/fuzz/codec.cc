@@ -13,8 +13,12 @@ struct Coded {
   std::string name;
   Json configuration;
   DataType type;
-  Coded(std::string coded_by, std::string_view json, DataType of)
-      : name(std::move(coded_by)), configuration(parse_json(json, "fuzz")), type(of) {}
+  const SmallNumber* stored;
+  Coded(std::string coded_by, std::string_view json, DataType of, std::string_view small = "")
+      : name(std::move(coded_by)),
+        configuration(parse_json(json, "fuzz")),
+        type(of),
+        stored(find_small_number(small)) {}
 };
 
 const std::vector<Coded>& codecs() {
@@ -72,6 +76,23 @@ const std::vector<Coded>& codecs() {
       {"imagecodecs_szip",
        R"({"options_mask": 141, "pixels_per_block": 8, "bits_per_pixel": 32, "pixels_per_scanline": 20})",
        byte},
+      {"scale_offset", R"({"scale": -3, "offset": 5})", integer},
+      {"scale_offset", R"({"scale": 0.1, "offset": 5})", real},
+      {"cast_value",
+       R"({"data_type": "float64", "out_of_range": "clamp", "scalar_map": {"decode": [["NaN", 7]]}})",
+       integer},
+      {"cast_value", R"({"data_type": "int16", "rounding": "towards-zero"})", real},
+      {"cast_value", R"({"data_type": "float64", "out_of_range": "wrap"})", byte},
+      {"ChunkyCodec", R"({"endian": "big"})", integer},
+      {"HorizontalDeltaCodec", "{}", integer},
+      {"imagecodecs_delta", R"({"axis": 0})", integer},
+      {"imagecodecs_floatpred", R"({"shape": [32, 64], "dtype": "<f4", "dist": 2})", real},
+      {"imagecodecs_lzw", "{}", byte},
+      {"imagecodecs_packbits", "{}", byte},
+      {"reshape", R"({"shape": [[0], 2, -1]})", integer},
+      {"bytes", R"({"endian": "big"})", real, "bfloat16"},
+      {"bytes", "{}", make_type(Kind::floating, 2), "float8_e4m3fn"},
+      {"bytes", "{}", make_type(Kind::signed_int, 1), "int4"},
   };
   return all;
 }
@@ -88,6 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Each input gets its own memory, so that an access past its end is detected.
   const std::vector<std::byte> stored(rest.begin(), rest.end());
   ChunkLayout layout{{32, 64}, coded.type, std::vector<std::byte>(coded.type.itemsize)};
+  layout.stored = coded.stored;
   if (coded.type.is_variable()) {
     std::vector<std::string> strings;
     const auto form = make_string_form({coded.name, coded.configuration}, coded.type.kind);

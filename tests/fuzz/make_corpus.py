@@ -198,6 +198,11 @@ def codecs():
         data = file.create_dataset("a", data=STEPS[:400].reshape(20, 20), chunks=(20, 20), compression="szip",
                                    compression_opts=("ec", 8))
         coded(34, data.id.read_direct_chunk((0, 0))[1])
+    coded(35, (3 * STEPS).tobytes())
+    for number, dtype in ((36, "<f4"), (37, "<f8"), (38, "<i2"), (39, "<f8"), (40, ">i4"), (41, "<i4"), (42, "<i4"), (43, "<f4"), (46, "<i4"), (47, ">u2"), (48, "u1"), (49, "u1")):
+        coded(number, STEPS.astype(dtype).tobytes())
+    coded(44, bytes.fromhex("801860503824160b0100"))  # imagecodecs.lzw_encode(b"a" * 20)
+    coded(45, bytes.fromhex("feaa0280002afdaa0380002a22f7aa"))  # imagecodecs.packbits_encode
 
 
 def chunks_for_the_gpu():

@@ -47,7 +47,10 @@ std::string name_of(const DataType& type) {
 
 /// "float32", "int16 -> float32".
 std::string type_text(const InspectedArray& entry) {
-  const std::string stored = name_of(entry.metadata->type), decoded = name_of(entry.type());
+  const ArrayMetadata& array = *entry.metadata;
+  const std::string stored = array.stored != nullptr ? std::string(array.stored->name)
+                                                     : name_of(array.type),
+                    decoded = name_of(entry.type());
   return stored == decoded ? stored : stored + " -> " + decoded;
 }
 

@@ -49,7 +49,7 @@ std::optional<ChunkPlace> Manifest::find(const NodeId& id,
     index = search(array.near);
   else if (!array.far.empty())
     index = search(array.far);
-  if (!index) return std::nullopt;
+  if (!index || is_unstored(array.records[*index])) return std::nullopt;
   return place_of(array.records[*index]);
 }
 
@@ -61,7 +61,10 @@ void Manifest::list(
   const std::size_t own_rank = array->from.size();
   if (own_rank != rank && !(rank == 0 && own_rank == 1))
     throw Error(ErrorCode::corrupt, "the manifest gives the array another number of dimensions");
-  if (rank == 0) return take({});
+  if (rank == 0) {
+    if (!array->records.empty() && !is_unstored(array->records.front())) take({});
+    return;
+  }
   std::uint64_t first = 0, run = 1;
   for (std::size_t d = 0; d < rank; ++d) {
     const std::uint32_t index = d < begin.size() ? begin[d] : array->from[d];
@@ -72,6 +75,7 @@ void Manifest::list(
   const auto walk = [&](const auto& position_of, std::size_t i) {
     std::vector<std::uint32_t> chunk(rank);
     for (; i < array->records.size() && position_of(i) - first < run; ++i) {
+      if (is_unstored(array->records[i])) continue;
       std::uint64_t rest = position_of(i);
       for (std::size_t d = rank; d-- > 0; rest /= array->size[d])
         chunk[d] = array->from[d] + static_cast<std::uint32_t>(rest % array->size[d]);
@@ -96,6 +100,11 @@ VirtualFile Manifest::file(std::uint32_t number) const {
   const std::string_view texts = texts_;
   return {texts.substr(stored.location, stored.location_size),
           texts.substr(stored.etag, stored.etag_size), stored.modified};
+}
+
+bool Manifest::is_unstored(const Record& record) {
+  constexpr std::uint32_t kEmptyInFile = static_cast<std::uint32_t>(Tag::in_file) << kLengthBits;
+  return record.head == kEmptyInFile && number_in<std::uint64_t>(record.body, 8) == 0;
 }
 
 ChunkPlace Manifest::place_of(const Record& record) const {

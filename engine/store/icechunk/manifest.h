@@ -83,6 +83,8 @@ class Manifest {
 
   /// nullptr: no references.
   const Array* array_of(const NodeId& id) const;
+  /// No bytes at offset 0 of a file: so references describe tiles that a TIFF file does not hold.
+  static bool is_unstored(const Record& record);
   ChunkPlace place_of(const Record& record) const;
 
   std::vector<Array> arrays_;  // sorted by id

@@ -62,6 +62,7 @@ void ReferenceTable::Builder::add_within(std::string_view key, std::span<const s
 void ReferenceTable::Builder::add_range(std::string_view key, std::string_view file,
                                         std::uint64_t offset, std::uint64_t length) {
   std::uint64_t end = 0;
+  if (offset == 0 && length == 0) return;  // how TIFF files mark tiles that they do not hold
   if (length == 0) throw Error(ErrorCode::invalid_argument, "a range without bytes");
   if (__builtin_add_overflow(offset, length, &end) || end > INT64_MAX)
     throw Error(ErrorCode::invalid_argument,

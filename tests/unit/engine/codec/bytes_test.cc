@@ -110,5 +110,19 @@ TEST(BytesCodec, HasAnOldName) {
   EXPECT_EQ(make_codec("endian", R"({"endian": "big"})")->name(), "bytes");
 }
 
+TEST(BytesCodec, SmallNumbersBecomeThoseInMemory) {
+  ChunkLayout layout{{2}, float32(), {}};
+  layout.stored = find_small_number("bfloat16");
+  const auto codec = make_codec("bytes", R"({"endian": "big"})", layout);
+  EXPECT_EQ(codec->encoded_size(8), 4u);
+  EXPECT_EQ(decode(*codec, hex("3fc0c000"), 8), bytes_of(std::vector<float>{1.5F, -2}));
+  EXPECT_EQ(failure([&] { decode(*codec, hex("3fc0c0"), 8); }),
+            "the chunk has 3 bytes, 4 were expected");
+  EXPECT_TRUE(fails(*codec, hex("3fc0c0003fc0"), 8));
+  layout = {{4}, make_type(Kind::signed_int, 1), {}};
+  layout.stored = find_small_number("int4");
+  EXPECT_EQ(decode(*make_codec("bytes", "{}", layout), hex("07f80e5f"), 4), hex("07f8feff"));
+}
+
 }  // namespace bytes_test
 }  // namespace batchfs

@@ -259,5 +259,30 @@ TEST(CodecChain, OfNoDimensions) {
   EXPECT_EQ(decode(c, hex("01000000")), hex("01000000"));
 }
 
+TEST(CodecChain, AReshapedChunkKeepsItsRanges) {
+  ChunkLayout layout{{2, 3}, make_type(Kind::signed_int, 2), {}};
+  const CodecChain plain({{"reshape", {{"shape", {-1}}}}, {"bytes"}}, layout);
+  EXPECT_TRUE(plain.is_identity());
+  const CodecChain ranged({{"reshape", {{"shape", {-1}}}}, {"bytes"}, {"blosc"}}, layout);
+  EXPECT_TRUE(ranged.has_ranges());
+}
+
+TEST(CodecChain, SmallNumbersAreReadAsWhole) {
+  ChunkLayout layout{{2, 2}, float32(), {}};
+  layout.stored = find_small_number("bfloat16");
+  const CodecChain chain({{"transpose", {{"order", {1, 0}}}}, {"bytes"}}, layout);
+  EXPECT_FALSE(chain.is_plain());
+  EXPECT_FALSE(chain.has_ranges());
+  EXPECT_EQ(chain.encoded_size(), 8u);
+  Bytes out(16);
+  chain.decode(hex("803f00400000c03f"), out);
+  EXPECT_EQ(out, bytes_of(std::vector<float>{1, 0, 2, 1.5}));
+  for (const char* name : {"scale_offset", "ChunkyCodec", "bitround"})
+    EXPECT_EQ(failure([&] {
+                CodecChain({{name}, {"bytes"}}, layout);
+              }),
+              fmt::format("the codec '{}' on values of the type bfloat16 is not supported", name));
+}
+
 }  // namespace chain_test
 }  // namespace batchfs

@@ -99,5 +99,18 @@ TEST(OutputArray, WhatAFormatCannotHoldIsNamed) {
   EXPECT_NE(why_not(2, {{1, 4}, {2, 4}, true}).find("no shards"), std::string::npos);
 }
 
+TEST(OutputArray, SmallNumbersHaveTheirTypeInMemory) {
+  Json document = Json::parse(kSharded);
+  document["data_type"] = "bfloat16";
+  document["fill_value"] = "0xc040";
+  const ArrayMetadata source = parse_array_v3("t", document, "t/zarr.json");
+  const OutputArray made =
+      make_output_array(source, "t", 3, {{1, 2}, {2, 4}, true}, parse_compression("none"));
+  EXPECT_EQ(made.document["data_type"], "float32");
+  EXPECT_EQ(made.document["fill_value"], -3.0);
+  EXPECT_EQ(made.metadata->stored, nullptr);
+  EXPECT_EQ(made.chain->encoded_size(), 8u);
+}
+
 }  // namespace output_array_test
 }  // namespace batchfs

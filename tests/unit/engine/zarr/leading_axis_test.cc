@@ -47,5 +47,26 @@ TEST(LeadingAxis, RefusesMoreDimensionsThanAnArrayHas) {
   EXPECT_THROW(add_leading_axis(array_of(most, most)), Error);
 }
 
+TEST(LeadingAxis, AnAxisOfTheChunkIsOneFurther) {
+  ArrayMetadata array = array_of({10, 6}, {4, 3});
+  array.codecs = {{"imagecodecs_delta", {{"axis", 0}}},
+                  {"imagecodecs_delta", {{"axis", 0}, {"shape", nullptr}}},
+                  {"imagecodecs_delta", {{"axis", -1}}},
+                  {"imagecodecs_delta", {{"axis", 0}, {"shape", {4, 3}}}}};
+  array.zarr_format = 3;
+  const ArrayMetadata wide = add_leading_axis(array);
+  std::vector<int> axes;
+  for (const CodecSpec& codec : wide.codecs) axes.push_back(codec.configuration["axis"].get<int>());
+  EXPECT_EQ(axes, (std::vector<int>{1, 1, -1, 0}));
+  array.zarr_format = 2;
+  EXPECT_EQ(add_leading_axis(array).codecs[0].configuration["axis"], 0);
+}
+
+TEST(LeadingAxis, AReshapedChunkHasOneMoreOnBothSides) {
+  ArrayMetadata array = array_of({10, 6}, {4, 3});
+  array.codecs = {{"reshape", {{"shape", Json::array({Json::array({0}), -1, Json::array({1})})}}}};
+  EXPECT_EQ(add_leading_axis(array).codecs[0].configuration["shape"].dump(), "[1,[1],-1,[2]]");
+}
+
 }  // namespace leading_axis_test
 }  // namespace batchfs

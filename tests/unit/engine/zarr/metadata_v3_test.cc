@@ -172,8 +172,8 @@ TEST(MetadataV3, WhatIsNotHandledLeavesTheMetadataReadable) {
     EXPECT_EQ(array.attributes["units"], "K");
     return array.unsupported;
   };
-  EXPECT_EQ(unsupported(R"({"data_type": "bfloat16"})"),
-            "data_type: the data type 'bfloat16' is not supported");
+  EXPECT_EQ(unsupported(R"({"data_type": "float16x2"})"),
+            "data_type: the data type 'float16x2' is not supported");
   EXPECT_EQ(unsupported(R"({"chunk_grid": {"name": "rectilinear", "configuration": {}}})"),
             "chunk_grid: the chunk grid 'rectilinear' is not supported");
   EXPECT_EQ(unsupported(R"({"chunk_key_encoding": {"name": "fanout"}})"),

@@ -53,6 +53,22 @@ TEST(IcechunkManifest, FindsChunksOfEveryKind) {
   EXPECT_THROW(find(*manifest, 'b', {0}), Error);
 }
 
+TEST(IcechunkManifest, ATileThatATiffFileDoesNotHoldWasNotWritten) {
+  const auto manifest = parse(manifest_file(
+      'm',
+      {array_refs('a', {file_ref({0}, "s3://bucket/x", 0, 0), file_ref({1}, "s3://bucket/x", 8, 3),
+                        file_ref({2}, "s3://bucket/x", 8, 0), native_ref({3}, 'c', 0, 0)}),
+       array_refs('s', {file_ref({}, "s3://bucket/x", 0, 0)})}));
+  EXPECT_FALSE(find(*manifest, 'a', {0}));
+  EXPECT_FALSE(find(*manifest, 's', {}));
+  EXPECT_TRUE(find(*manifest, 'a', {2}));
+  std::vector<std::uint32_t> listed;
+  manifest->list(node_id('a'), 1, {}, [&](const auto& chunk) { listed.push_back(chunk[0]); });
+  EXPECT_EQ(listed, (std::vector<std::uint32_t>{1, 2, 3}));
+  manifest->list(node_id('s'), 0, {}, [&](const auto&) { listed.clear(); });
+  EXPECT_EQ(listed.size(), 3u);
+}
+
 TEST(IcechunkManifest, AReferenceTakesAtMost24Bytes) {
   std::vector<Fields> refs;
   for (std::uint32_t i = 0; i < 2000; ++i) refs.push_back(native_ref({i * 3, 0}, 'c', i, 9));

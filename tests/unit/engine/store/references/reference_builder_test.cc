@@ -72,11 +72,21 @@ TEST(ReferenceBuilder, AScalarsKeyOfVirtualizarrIsMissing) {
   EXPECT_FALSE(table->find("crs/0"));
 }
 
+TEST(ReferenceBuilder, ATileThatATiffFileDoesNotHoldIsMissing) {
+  ReferenceTable::Builder builder(kMemory);
+  builder.add_range("a/0", "file", 0, 0);
+  builder.add_range("a/1", "file", 0, 1);
+  const auto table = builder.finish();
+  EXPECT_FALSE(table->find("a/0"));
+  EXPECT_TRUE(table->find("a/1"));
+  EXPECT_TRUE(table->problems().empty());
+}
+
 TEST(ReferenceBuilder, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal([] { table_of({{"a", UINT64_MAX}}); }), HasSubstr("past the end"));
   EXPECT_THAT(refusal([] {
                 ReferenceTable::Builder builder(kMemory);
-                builder.add_range("a", "f", 0, 0);
+                builder.add_range("a", "f", 1, 0);
               }),
               HasSubstr("without bytes"));
   EXPECT_THAT(refusal([] {
