@@ -23,9 +23,10 @@ void check_list(const Dataset& dataset, std::uint64_t bytes, const std::string& 
   const std::uint64_t limit = dataset.memory_limit();
   if (limit == 0 || bytes <= kFreeMetadata + limit / 2) return;
   throw Error(ErrorCode::no_memory,
-              fmt::format("{}: {} take {} of memory or more, and the lists of a view get half of "
-                          "{}; give more with --memory",
-                          path, what, format_size(bytes), format_size(limit)));
+              fmt::format("{}: {} take {} of memory or more, and the lists of a view get {} of {}; "
+                          "give more with --memory",
+                          path, what, format_size(bytes), format_size(kFreeMetadata + limit / 2),
+                          format_size(limit)));
 }
 
 void GrowingStarts::check() const {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/base/error.h"
@@ -39,10 +40,15 @@ void write_whole_file(const std::string& path, const std::string& text) {
     return;
   }
   std::string target = path;
-  if (is_symlink(std::filesystem::symlink_status(path, none)) && exists(status))
-    target = std::filesystem::canonical(path).string();  // the link stays
+  if (is_symlink(std::filesystem::symlink_status(path, none))) {  // the link stays
+    const std::filesystem::path leads_to = std::filesystem::weakly_canonical(path, none);
+    if (!none) target = leads_to.string();
+  }
   const std::string part = target + ".part-" + std::to_string(::getpid());
   int error = write_to(part, "we", text);
+  if (error == 0 && exists(status) &&
+      ::chmod(part.c_str(), static_cast<mode_t>(status.permissions())) != 0)
+    error = errno;
   if (error == 0 && std::rename(part.c_str(), target.c_str()) != 0) error = errno;
   if (error == 0) return;
   std::remove(part.c_str());

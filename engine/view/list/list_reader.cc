@@ -39,10 +39,11 @@ Error too_many_rows(const NamedFile& file) {
                fmt::format("a list has at most {}", counted(kMaxRows, "row")), file.where());
 }
 
-/// Throws where they would take too much memory: a code, twice while the list grows, and each column
+/// Throws where they would take too much memory: a code, twice in a list that grows, and each column
 /// twice, since it becomes a tensor.
-void check_rows(const ListSpec& spec, const ListedView& view, std::int64_t rows) {
-  check_list(view.dataset, static_cast<std::uint64_t>(rows) * 16 * (1 + view.columns.size()),
+void check_rows(const ListSpec& spec, const ListedView& view, std::int64_t rows, bool grows) {
+  const std::uint64_t numbers = (grows ? 2 : 1) + 2 * view.columns.size();
+  check_list(view.dataset, static_cast<std::uint64_t>(rows) * sizeof(std::int64_t) * numbers,
              spec.file.path, "the rows of the list");
 }
 
@@ -86,7 +87,7 @@ void read_npy(const ListSpec& spec, const ListedView& view, NamedFile& file, Sam
   }
   const std::int64_t rows = header.shape[0];
   if (rows > kMaxRows) throw too_many_rows(file);
-  check_rows(spec, view, rows);
+  check_rows(spec, view, rows, false);
   std::vector<std::int64_t>& codes = list.codes();
   codes.resize(static_cast<std::size_t>(rows));
   // A column at a time in the order of Fortran: the row that is wrong first may not come first.
@@ -204,7 +205,7 @@ void read_csv(const ListSpec& spec, const ListedView& view, NamedFile& file, Sam
   std::string why;
   for (; csv.next(cells); ++row) {
     if (row == kMaxRows) throw too_many_rows(file);
-    if (row % kRowsUnchecked == 0) check_rows(spec, view, row + kRowsUnchecked);
+    if (row % kRowsUnchecked == 0) check_rows(spec, view, row + kRowsUnchecked, true);
     if (cells.size() != header.size())
       throw csv.error(fmt::format("{}: the line has {}, and the header {}", key,
                                   counted(static_cast<std::int64_t>(cells.size()), "cell"),

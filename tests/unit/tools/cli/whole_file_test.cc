@@ -45,6 +45,19 @@ TEST_F(WholeFileTest, ALinkStaysALink) {
   EXPECT_EQ(content("a"), "two");
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
   EXPECT_EQ(files(), 2u);
+  std::filesystem::create_symlink("new", folder / "to-new");
+  write_whole_file(folder / "to-new", "three");
+  EXPECT_EQ(content("new"), "three");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "to-new"));
+}
+
+TEST_F(WholeFileTest, AFileKeepsItsMode) {
+  using std::filesystem::perms;
+  write_whole_file(folder / "a", "one");
+  std::filesystem::permissions(folder / "a", perms::owner_read | perms::owner_write);
+  write_whole_file(folder / "a", "two");
+  EXPECT_EQ(std::filesystem::status(folder / "a").permissions(),
+            perms::owner_read | perms::owner_write);
 }
 
 TEST_F(WholeFileTest, DevicesAndPipesAreWrittenTo) {
