@@ -29,6 +29,18 @@ int write_to(const std::string& path, const char* mode, const std::string& text)
   return written ? 0 : write_error;
 }
 
+/// Where symbolic links lead to, whether or not there is a file.
+std::string end_of_links(std::filesystem::path path) {
+  constexpr int kMaxLinks = 40;  // as the kernel
+  std::error_code error;
+  for (int i = 0; i < kMaxLinks; ++i) {
+    const std::filesystem::path link = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / link;  // `link` alone if it is absolute
+  }
+  return path.string();
+}
+
 }  // namespace
 
 void write_whole_file(const std::string& path, const std::string& text) {
@@ -39,11 +51,7 @@ void write_whole_file(const std::string& path, const std::string& text) {
     if (const int error = write_to(path, "r+e", text); error != 0) throw failure(error, path);
     return;
   }
-  std::string target = path;
-  if (is_symlink(std::filesystem::symlink_status(path, none))) {  // the link stays
-    const std::filesystem::path leads_to = std::filesystem::weakly_canonical(path, none);
-    if (!none) target = leads_to.string();
-  }
+  const std::string target = end_of_links(path);
   const std::string part = target + ".part-" + std::to_string(::getpid());
   int error = write_to(part, "we", text);
   if (error == 0 && exists(status) &&
