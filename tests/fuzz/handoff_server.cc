@@ -72,8 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static ServerContext context = [] {
     ServerContext made;
     const auto add = [&](const char* json, Remainder remainder) {
-      made.views.push_back(std::make_shared<const SharedView>(
-          SharedView{fake.view(json), remainder}));
+      made.views.push_back(
+          std::make_shared<const SharedView>(SharedView{fake.view(json), remainder}));
     };
     add(R"({"name": "v", "window": {"time": 1}, "batch": 4, "epochs": 2})", Remainder::keep);
     add(R"({"name": "p", "window": {"time": 1}, "batch": {"size": 3, "remainder": "pad"}})",

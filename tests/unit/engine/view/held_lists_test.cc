@@ -10,8 +10,7 @@ namespace batchfs {
 namespace held_lists_test {
 
 constexpr std::int64_t kSize = 100'000;
-const std::string kSplit =
-    R"(, "split": {"blocks": {"x": 10}, "fractions": {"a": 0.5, "b": 0.5}})";
+const std::string kSplit = R"(, "split": {"blocks": {"x": 10}, "fractions": {"a": 0.5, "b": 0.5}})";
 
 /// Bytes that a view of a long dimension keeps.
 std::uint64_t held(const std::string& keys) {
@@ -26,9 +25,7 @@ std::uint64_t held(const std::string& keys) {
 
 TEST(HeldLists, AWholeDimensionTakesNone) { EXPECT_EQ(held(""), 0U); }
 
-TEST(HeldLists, StartsThatAreLeft) {
-  EXPECT_GE(held(kSplit), kSize / 2 * 8);
-}
+TEST(HeldLists, StartsThatAreLeft) { EXPECT_GE(held(kSplit), kSize / 2 * 8); }
 
 TEST(HeldLists, PositionsThatAreSelectedOneByOne) {
   std::string list;
