@@ -364,12 +364,12 @@ def test_outputs_of_others_are_left_alone(batchfs, store, tmp_path):
 def test_wrong_lengths_and_codecs(batchfs, store, tmp_path):
     out = tmp_path / "o"
     for options, words in ((["--chunks", "time"], "DIM=LENGTH"), (["--chunks", "time=0"], "DIM=LENGTH"),
-                           (["--chunks", "time=1,time=2"], "twice"), (["--codec", "zip"], "no codec"),
+                           (["--chunks", "time=1,time=2"], "twice"), (["--codec", "zip"], "is not a codec"),
                            (["--codec", "zstd:99"], "levels"), (["--task", "3", "--tasks", "3"], "--tasks")):
         done = batchfs.run("rechunk", store, "-o", out, *options)
         assert done.returncode == 2 and words in done.stderr.decode() and done.stderr.count(b"\n") == 1
     assert "no array has the dimension 'tine', did you mean 'time'" in batchfs.refusal("rechunk", store, "--chunks", "tine=1", "-o", out)
-    assert "no whole number of chunks" in batchfs.refusal("rechunk", store, "--chunks", "time=4", "--shards", "time=6", "-o", out)
+    assert "not a whole number of chunks" in batchfs.refusal("rechunk", store, "--chunks", "time=4", "--shards", "time=6", "-o", out)
     assert not out.exists()
 
 

@@ -297,7 +297,7 @@ def test_start_is_of_mixtures(made, tmp_path):
     with pytest.raises(batchfs.InvalidArgument, match="start.c: \"mix\" has no view 'c'"):
         opened(made, mixture("m"), start={"c": 3})
     with opened(made, {"window": {"time": 1}, "name": "m"}) as plain, opened(made, mixture("m")) as mixed:
-        with pytest.raises(batchfs.InvalidArgument, match="no mixture"):
+        with pytest.raises(batchfs.InvalidArgument, match="not a mixture"):
             mixed.load_state_dict(plain.state_dict())
         with pytest.raises(batchfs.InvalidArgument, match="the state is of a mixture"):
             plain.load_state_dict(mixed.state_dict())
