@@ -257,9 +257,9 @@ def test_wrong_arguments(store, data, tmp_path):
                              ({"tensor": "z"}, "no tensor 'z'; it has t"), ({"overlap": "trim", "chunks": {"x": 3}}, "names 'x'"),
                              ({"overlap": "trim", "chunks": {"lat": 0}}, "number of elements"), ({"overlap": "trim", "codec": "lz"}, 'codec="lz"'),
                              ({"overlap": "trim", "shards": {"lat": 5}, "chunks": {"lat": 2}}, "not a whole number of chunks"),
-                             ({"overlap": "trim", "dtype": "float31"}, "no type of numpy"), ({"overlap": "trim", "rank": 3, "world": 2}, "not below"), ({"overlap": "trim", "world": 0}, "not below"),
+                             ({"overlap": "trim", "dtype": "float31"}, "not a type of numpy"), ({"overlap": "trim", "rank": 3, "world": 2}, "not below"), ({"overlap": "trim", "world": 0}, "not below"),
                              ({"overlap": "trim", "rank": -1}, "rank is -1"), ({"overlap": "trim", "epoch": -1}, "there is no epoch -1"),
-                             ({"overlap": "trim", "name": "lat"}, "cannot be called 'lat'"), ({"overlap": "trim", "memory": "much"}, "no size"),
+                             ({"overlap": "trim", "name": "lat"}, "cannot be called 'lat'"), ({"overlap": "trim", "memory": "much"}, "not a size"),
                              ({"overlap": "cosine", "dtype": "i4"}, "makes means"), ({"overlap": "trim", "time": "when"}, 'time="when"')):
         with pytest.raises(batchfs.InvalidArgument, match=match):
             batchfs.create(tmp_path / "o", like=data, **arguments)
