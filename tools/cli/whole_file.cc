@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,10 +20,17 @@ Error failure(int error, const std::string& path) {
                describe_system_error(error), path);
 }
 
-/// Opens `path` with `mode` of fopen(3) and writes the text. Returns errno, or 0.
-int write_to(const std::string& path, const char* mode, const std::string& text) {
+/// Opens `path` with `mode` of fopen(3) and writes the text, after the file has `permissions` if
+/// they are given. Returns errno, or 0.
+int write_to(const std::string& path, const char* mode, const std::string& text,
+             std::optional<std::filesystem::perms> permissions = {}) {
   std::FILE* file = std::fopen(path.c_str(), mode);
   if (file == nullptr) return errno;
+  if (permissions && ::fchmod(::fileno(file), static_cast<mode_t>(*permissions)) != 0) {
+    const int error = errno;
+    std::fclose(file);
+    return error;
+  }
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int write_error = errno;
   if (std::fclose(file) != 0) return errno;
@@ -53,10 +61,8 @@ void write_whole_file(const std::string& path, const std::string& text) {
   }
   const std::string target = end_of_links(path);
   const std::string part = target + ".part-" + std::to_string(::getpid());
-  int error = write_to(part, "we", text);
-  if (error == 0 && exists(status) &&
-      ::chmod(part.c_str(), static_cast<mode_t>(status.permissions())) != 0)
-    error = errno;
+  int error = write_to(part, "we", text,
+                       exists(status) ? std::optional(status.permissions()) : std::nullopt);
   if (error == 0 && std::rename(part.c_str(), target.c_str()) != 0) error = errno;
   if (error == 0) return;
   std::remove(part.c_str());
