@@ -27,6 +27,11 @@ inline constexpr std::uint64_t kMaxDocument = 256 << 20;
 /// Metadata takes this much memory beside the budget (`--memory`): enough for the documents of
 /// ordinary stores under the smallest budget. Memory beyond this counts against the budget.
 inline constexpr std::uint64_t kFreeMetadata = 16 << 20;
+/// Bytes that the labels of a dataset may take, and the lists of a view, beside batches. `budget`
+/// is `--memory`; 0: there is none.
+constexpr std::uint64_t max_lists(std::uint64_t budget) {
+  return budget == 0 ? UINT64_MAX : kFreeMetadata + budget / 2;
+}
 
 /// Brackets open at one place of a JSON text. The parser recurses when values are copied and
 /// destroyed.

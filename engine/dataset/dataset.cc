@@ -155,11 +155,6 @@ std::map<std::string, std::string> find_repeated_dims(const std::vector<Variable
   return result;
 }
 
-/// Bytes that the labels of a dataset may take.
-std::uint64_t max_labels(std::uint64_t memory_limit) {
-  return memory_limit == 0 ? UINT64_MAX : kFreeMetadata + memory_limit / 2;
-}
-
 NdArray take(const NdArray& values, const Positions& positions) {
   const std::size_t itemsize = values.type.itemsize;
   NdArray result{values.type,
@@ -231,7 +226,7 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
         if (metadata.type.is_variable())
           // Half: they are in memory as read and in numpy's form, beside labels.
           variable.strings = std::make_shared<const StringArray>(store, variable.metadata,
-                                                                 max_labels(memory_limit_) / 2);
+                                                                 max_lists(memory_limit_) / 2);
         else
           variable.array = std::make_shared<const Array>(store, variable.metadata);
         const bool characters = metadata.type.kind == Kind::bytes && metadata.type.itemsize == 1;
@@ -379,13 +374,12 @@ const Dataset::Index& Dataset::index(const std::string& dim) const {
 
 void Dataset::check_labels(const Variable& variable, std::uint64_t bytes) const {
   const std::lock_guard lock(cache_->mutex);
-  if (cache_->bytes() + bytes <= max_labels(memory_limit_)) return;
-  throw Error(
-      ErrorCode::no_memory,
-      fmt::format("the {} labels of '{}' take {} of memory, and labels get half of {}; give "
-                  "more with --memory, or use positions, as in '#0:#4'",
-                  element_count(variable.shape), variable.name, format_size(bytes),
-                  format_size(memory_limit_)));
+  if (cache_->bytes() + bytes <= max_lists(memory_limit_)) return;
+  throw Error(ErrorCode::no_memory,
+              fmt::format("the {} labels of '{}' take {} of memory, and labels get {} of {}; give "
+                          "more with --memory, or use positions, as in '#0:#4'",
+                          element_count(variable.shape), variable.name, format_size(bytes),
+                          format_size(max_lists(memory_limit_)), format_size(memory_limit_)));
 }
 
 std::shared_ptr<const NdArray> Dataset::labels_at(const std::string& dim,

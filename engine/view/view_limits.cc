@@ -21,11 +21,11 @@ void check_restricted_length(const Dataset& dataset, const std::string& dim,
 void check_list(const Dataset& dataset, std::uint64_t bytes, const std::string& path,
                 std::string_view what) {
   const std::uint64_t limit = dataset.memory_limit();
-  if (limit == 0 || bytes <= kFreeMetadata + limit / 2) return;
+  if (bytes <= max_lists(limit)) return;
   throw Error(ErrorCode::no_memory,
               fmt::format("{}: {} take {} of memory or more, and the lists of a view get {} of {}; "
                           "give more with --memory",
-                          path, what, format_size(bytes), format_size(kFreeMetadata + limit / 2),
+                          path, what, format_size(bytes), format_size(max_lists(limit)),
                           format_size(limit)));
 }
 
@@ -36,8 +36,7 @@ void GrowingStarts::check() const {
 
 std::uint64_t max_coordinates(const Dataset& dataset) {
   constexpr std::uint64_t kMax = 64 << 20;
-  const std::uint64_t limit = dataset.memory_limit();
-  return limit == 0 ? kMax : std::min(kMax, (kFreeMetadata + limit / 2) / 2);
+  return std::min(kMax, max_lists(dataset.memory_limit()) / 2);
 }
 
 }  // namespace batchfs

@@ -47,11 +47,12 @@ std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
                     file);
       held.add(*view);
       const std::uint64_t bytes = held.bytes(), limit = view->dataset()->memory_limit();
-      if (limit != 0 && bytes > kFreeMetadata + limit / 2)
+      if (bytes > max_lists(limit))
         throw Error(ErrorCode::no_memory,
                     fmt::format("labels and samples of the views up to '{}' take {} of memory, and "
-                                "they get half of {}; give more with --memory",
-                                view->name(), format_size(bytes), format_size(limit)),
+                                "they get {} of {}; give more with --memory",
+                                view->name(), format_size(bytes), format_size(max_lists(limit)),
+                                format_size(limit)),
                     file);
       views.push_back(std::move(view));
     }

@@ -176,11 +176,12 @@ class GroupValues {
       own_.cf = variable.cf;
     } else {
       const std::uint64_t bytes = value_bytes(variable), limit = view.dataset.memory_limit();
-      if (limit != 0 && bytes > kFreeMetadata + limit / 2)
+      if (bytes > max_lists(limit))
         throw Error(ErrorCode::no_memory,
-                    fmt::format("{}: '{}' takes {} of memory, and groups get half of {}; give more "
+                    fmt::format("{}: '{}' takes {} of memory, and groups get {} of {}; give more "
                                 "with --memory",
-                                path, variable.name, format_size(bytes), format_size(limit)));
+                                path, variable.name, format_size(bytes),
+                                format_size(max_lists(limit)), format_size(limit)));
       own_ = read_index(variable);
       end_ = size_;
     }
@@ -211,12 +212,12 @@ class GroupValues {
 /// Throws no_memory where the texts of groups leave too little of it for batches.
 void check_group_texts(const std::string& path, std::int32_t groups, std::uint64_t bytes,
                        std::uint64_t limit) {
-  if (limit == 0 || bytes <= kFreeMetadata + limit / 2) return;
-  throw Error(
-      ErrorCode::no_memory,
-      fmt::format("{}: more than {} groups, which take {} of memory, and groups get half of "
-                  "{}; give more with --memory",
-                  path, groups - 1, format_size(bytes), format_size(limit)));
+  if (bytes <= max_lists(limit)) return;
+  throw Error(ErrorCode::no_memory,
+              fmt::format("{}: more than {} groups, which take {} of memory, and groups get {} of "
+                          "{}; give more with --memory",
+                          path, groups - 1, format_size(bytes), format_size(max_lists(limit)),
+                          format_size(limit)));
 }
 
 SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& group, bool by_hash) {
