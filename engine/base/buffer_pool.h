@@ -3,16 +3,12 @@
 
 #include <cstddef>
 
+#include "engine/base/sanitizers.h"
+
 namespace batchfs {
 
 /// Pooling is disabled under AddressSanitizer, which tracks malloc and free.
-#if defined(__SANITIZE_ADDRESS__)  // of g++
-inline constexpr bool kPoolsBuffers = false;
-#elif defined(__has_feature)  // of clang
-inline constexpr bool kPoolsBuffers = !__has_feature(address_sanitizer);
-#else
-inline constexpr bool kPoolsBuffers = true;
-#endif
+inline constexpr bool kPoolsBuffers = !BATCHFS_ADDRESS_SANITIZER;
 
 /// The minimum kept, and the limit until keep_pooled() is called. Part of the memory that a process
 /// takes beside its memory budget; pooled bytes beyond it are part of the budget.

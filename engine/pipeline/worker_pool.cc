@@ -13,14 +13,16 @@
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/task_arena.h>
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#endif
 
 #include <unistd.h>
 
 #include "engine/base/blocked_signals.h"
+#include "engine/base/sanitizers.h"
 #include "engine/pipeline/thread_priority.h"
+
+#if BATCHFS_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+#endif
 
 namespace batchfs {
 
@@ -30,12 +32,12 @@ constexpr int kMaxWorkers = 4096;
 
 // ThreadSanitizer does not see how oneTBB, which is not instrumented, hands a ticket to a worker.
 void hand_over([[maybe_unused]] void* pool) {
-#ifdef __SANITIZE_THREAD__
+#if BATCHFS_THREAD_SANITIZER
   __tsan_release(pool);
 #endif
 }
 void take_over([[maybe_unused]] void* pool) {
-#ifdef __SANITIZE_THREAD__
+#if BATCHFS_THREAD_SANITIZER
   __tsan_acquire(pool);
 #endif
 }

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/sanitizers.h"
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
@@ -126,7 +127,7 @@ TEST(Executor, ThreadsOfItsOwnEndWithIt) {
   EXPECT_TRUE(eventually([&] { return thread_count() == before; }));  // later than join()
 }
 
-#ifndef __SANITIZE_THREAD__  // has no threads of forked processes
+#if !BATCHFS_THREAD_SANITIZER  // has no threads of forked processes
 
 TEST(Executor, AForkedProcessHasThreadsOfItsOwn) {
   Executor used(2);
@@ -344,7 +345,7 @@ TEST(Executor, WorkThatHangsHoldsOneWorkerOfThoseThatShare) {
   hold.set_value();
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need the address space
+#if !BATCHFS_ADDRESS_SANITIZER && !BATCHFS_THREAD_SANITIZER  // they need the address space
 
 /// Leaves the process room for the stacks of a few threads.
 void limit_address_space() {

@@ -10,9 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/sanitizers.h"
 #include "tests/unit/eventually.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they have their own
+#if !BATCHFS_ADDRESS_SANITIZER && !BATCHFS_THREAD_SANITIZER  // they have their own
 #define BATCHFS_REFUSES_THREADS 1
 
 namespace batchfs {
