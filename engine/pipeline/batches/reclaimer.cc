@@ -4,15 +4,19 @@
 
 namespace batchfs {
 
+bool Reclaimer::release_kept() {
+  if (files_.drop_spares() > 0) return true;
+  BatchTable::Dropped dropped;
+  return table_.drop_opened(dropped);
+}
+
 /// Drops no chunk with a known use, and leaves room for the chunks that are to stay.
 Budget::Reservation Reclaimer::reserve_sparing(std::uint64_t bytes) {
   for (;;) {
     budget_.set_outside(files_.mapped_by_others() + files_.spare_bytes());
     if (auto reservation = budget_.try_reserve(bytes + cache_.missing_bytes()))
       return reservation.split(bytes);
-    if (files_.drop_spares() > 0) continue;
-    BatchTable::Dropped dropped;
-    if (table_.drop_opened(dropped)) continue;
+    if (release_kept()) continue;
     if (!cache_.evict_one(ChunkCache::kSpared)) return {};
   }
 }

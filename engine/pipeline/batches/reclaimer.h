@@ -35,6 +35,9 @@ class Reclaimer {
   Budget::Reservation reserve_spare(std::uint64_t bytes) {
     return cache_.is_pressed() ? Budget::Reservation() : reserve_sparing(bytes);
   }
+  /// Releases a file that is kept for reuse, or a batch that was opened and is kept for other
+  /// readers. False when there is none.
+  bool release_kept();
   /// Drops everything kept that no reader waits for.
   void release_all();
   /// Releases dropped records, and notifies the scheduler of those that it still works for.

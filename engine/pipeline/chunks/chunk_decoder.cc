@@ -73,6 +73,10 @@ void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk) {
   }
 }
 
+bool ChunkDecoder::release_some(std::uint64_t keep_until) {
+  return (release_batch_ && release_batch_()) || cache_.evict_one(keep_until);
+}
+
 Budget::Reservation ChunkDecoder::find_memory(std::uint64_t bytes,
                                               std::span<const ChunkConsumer> consumers) {
   Budget::Reservation result;
@@ -87,7 +91,7 @@ Budget::Reservation ChunkDecoder::find_memory(std::uint64_t bytes,
       result.absorb(std::move(more));
       return result;
     }
-  } while (cache_.evict_one());
+  } while (release_some(0));
   return result;
 }
 
@@ -121,7 +125,7 @@ Budget::Reservation ChunkDecoder::reserve_to_keep(const Array& array, std::int64
   if (!keeps && !may_be_used) return {};
   do {
     if (auto memory = budget_.try_reserve(bytes)) return memory;
-  } while (cache_.evict_one(next.value_or(ChunkCache::kSpared)));
+  } while (release_some(next.value_or(ChunkCache::kSpared)));
   if (keeps) cache_.press();
   return {};
 }

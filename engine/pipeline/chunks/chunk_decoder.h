@@ -4,10 +4,12 @@
 // A consumer is a use of a chunk by an assembly (assembly.h): a batch, or a read of an array.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "engine/base/budget.h"
 #include "engine/pipeline/chunks/assembly.h"
@@ -35,8 +37,14 @@ void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk);
 /// Thread-safe.
 class ChunkDecoder {
  public:
-  ChunkDecoder(Budget& budget, ChunkCache& cache, Counters& counters, Trace& trace)
-      : budget_(budget), cache_(cache), counters_(counters), trace_(trace) {}
+  /// `release_batch`: see ChunkScheduler.
+  ChunkDecoder(Budget& budget, ChunkCache& cache, Counters& counters, Trace& trace,
+               std::function<bool()> release_batch = {})
+      : budget_(budget),
+        cache_(cache),
+        counters_(counters),
+        trace_(trace),
+        release_batch_(std::move(release_batch)) {}
 
   struct Result {
     std::optional<DecodedChunk> chunk;  // when it may be shared
@@ -54,7 +62,8 @@ class ChunkDecoder {
                 std::span<const ChunkConsumer> consumers, const KeptChunk* stored,
                 std::span<ChunkConsumer> others = {});
 
-  /// Memory for a chunk: reserved ahead by its consumers, free, or evicted from the cache.
+  /// Memory for a chunk: reserved ahead by its consumers, free, of batches that are only kept, or
+  /// evicted from the cache.
   /// May be less than `bytes`.
   Budget::Reservation find_memory(std::uint64_t bytes, std::span<const ChunkConsumer> consumers);
   /// Throws no_memory when decoding into `bytes` of memory would go too far beyond the whole
@@ -65,8 +74,11 @@ class ChunkDecoder {
               std::span<const ChunkConsumer> consumers);
 
  private:
-  /// Memory in which the chunk is kept for its next use, where it has or may have one: free memory, or that of
-  /// chunks that are used later. Else empty: the chunk is decoded straight into a batch.
+  /// Releases some memory, but no chunk that is used up to this time. False when there is none.
+  bool release_some(std::uint64_t keep_until);
+  /// Memory in which the chunk is kept for its next use, where it has or may have one: free memory,
+  /// or that of batches that are only kept or of chunks that are used later. Else empty: the chunk
+  /// is decoded straight into a batch.
   Budget::Reservation reserve_to_keep(const Array& array, std::int64_t number, std::uint64_t bytes,
                                       std::span<const ChunkConsumer> consumers);
 
@@ -74,8 +86,9 @@ class ChunkDecoder {
   ChunkCache& cache_;
   Counters& counters_;
   Trace& trace_;
+  const std::function<bool()> release_batch_;
   /// Held while a chunk is decoded beyond the budget, so that one is at a time. Lock order: before
-  /// ChunkCache's and the stores'; nothing else is taken with it held.
+  /// ChunkCache's, BatchTable's and the stores'; nothing else is taken with it held.
   std::mutex beyond_budget_;
 };
 

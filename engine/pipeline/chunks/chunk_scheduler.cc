@@ -9,13 +9,14 @@
 namespace batchfs {
 
 ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache,
-                               Counters& counters, Trace& trace, Log& log)
+                               Counters& counters, Trace& trace, Log& log,
+                               std::function<bool()> release_batch)
     : executor_(executor),
       budget_(budget),
       cache_(cache),
       counters_(counters),
       log_(log),
-      decoder_(budget, cache, counters, trace),
+      decoder_(budget, cache, counters, trace, std::move(release_batch)),
       fetcher_(decoder_, counters, trace) {}
 
 std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submitted) const {

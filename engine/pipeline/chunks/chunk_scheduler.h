@@ -43,8 +43,11 @@ namespace batchfs {
 /// Thread-safe.
 class ChunkScheduler {
  public:
+  /// `release_batch` releases the memory of a batch, or of a file, that is only kept for later
+  /// readers, and returns false when there is none. Thread-safe; called with no lock of the
+  /// scheduler held. Without it only chunks are evicted.
   ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters,
-                 Trace& trace, Log& log);
+                 Trace& trace, Log& log, std::function<bool()> release_batch = {});
 
   // These are noexcept: a failed allocation would leave a task that never runs, and readers that
   // wait for it.

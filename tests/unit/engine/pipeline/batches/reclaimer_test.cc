@@ -113,6 +113,21 @@ TEST_F(ReclaimerTest, GivesUpWhereReadersHoldTheMemory) {
   EXPECT_EQ(parts_.budget.used(), 90u);
 }
 
+TEST_F(ReclaimerTest, ReleasesOneBatchThatIsOnlyKept) {
+  make(0, true);
+  make(1, true);
+  make(2, false);
+  cache(0);
+  EXPECT_TRUE(parts_.reclaimer.release_kept());
+  EXPECT_FALSE(has(0));
+  EXPECT_TRUE(has(1));
+  EXPECT_TRUE(parts_.reclaimer.release_kept());
+  EXPECT_FALSE(parts_.reclaimer.release_kept());
+  EXPECT_FALSE(has(1));
+  EXPECT_TRUE(has(2));
+  EXPECT_EQ(parts_.cache.bytes(), 20u);
+}
+
 TEST_F(ReclaimerTest, ReleasesAllThatIsKept) {
   make(0, true);
   make(1, false);

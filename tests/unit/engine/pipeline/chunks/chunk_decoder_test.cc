@@ -171,6 +171,31 @@ TEST(ChunkDecoder, AChunkIsKeptInPlaceOfThoseThatAreUsedLater) {
   EXPECT_TRUE(d.cache.holds({d.array.get(), 1}, kWhole));
 }
 
+TEST(ChunkDecoder, BatchesThatAreOnlyKeptGoBeforeChunksThatAreUsedAgain) {
+  Decoding d(kWholeChunks);
+  Budget budget(3 * kBytes);
+  std::vector<Budget::Reservation> batches;
+  for (int i = 0; i < 2; ++i) batches.push_back(budget.reserve(kBytes));
+  ChunkDecoder decoder(budget, d.cache, d.counters, d.trace, [&batches] {
+    if (batches.empty()) return false;
+    batches.pop_back();
+    return true;
+  });
+  const auto decode = [&](std::int64_t chunk) {
+    const Wanted reader(d, chunk, {kSecondStep});
+    const auto result =
+        decoder.decode(*d.array, chunk, kWhole, std::vector{reader.consumer()}, nullptr);
+    if (result.chunk)
+      d.cache.insert({d.array.get(), chunk}, d.array, *result.chunk, result.cache_bytes);
+  };
+  for (std::int64_t chunk = 0; chunk < 3; ++chunk) d.cache.add_use({d.array.get(), chunk}, 10);
+  decode(0);
+  decode(1);
+  EXPECT_EQ(batches.size(), 0u) << "a chunk that is read takes memory until it is decoded";
+  EXPECT_TRUE(d.cache.holds({d.array.get(), 0}, kWhole));
+  EXPECT_TRUE(d.cache.holds({d.array.get(), 1}, kWhole));
+}
+
 TEST(ChunkDecoder, AChunkThatIsFarLargerThanTheBudgetIsRefused) {
   Decoding d(kWholeChunks);
   d.decoder.check_size(32 << 20);
