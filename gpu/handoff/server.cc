@@ -189,7 +189,7 @@ void HandoffServer::run() {
           Error(ErrorCode::timed_out, "the reader did not say Hello"));
       settle(id, false);
     }
-    if (!accepting_ && now >= accept_again_) {
+    if (!accepting_ && listener_.fd() >= 0 && now >= accept_again_) {
       watch(events_, EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, kListener);
       accepting_ = true;
     }
@@ -199,7 +199,6 @@ void HandoffServer::run() {
       break;
     }
   }
-  // A reader that connects from now on finds another server, or none.
   listener_.close();
   for (Delivery* delivery : options_.deliveries) delivery->freeze();
   readers_.clear();
@@ -226,6 +225,7 @@ int HandoffServer::timeout() const {
 }
 
 void HandoffServer::accept_readers() {
+  if (listener_.fd() < 0) return;
   for (int i = 0; i < 16; ++i) {
     const int socket = ::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket >= 0) {
@@ -324,6 +324,8 @@ void HandoffServer::settle(std::uint64_t id, bool goes_on) {
   // Counts a reader, too, that left as soon as it got its answer.
   was_read_ = was_read_ || reader.connection->greeted();
   if (!goes_on) {
+    // Before its connection: a reader that has seen the end of that finds another server, or none.
+    if (options_.on_unused && was_read_ && readers_.size() == 1) listener_.close();
     greeting_.erase(id);
     short_of_descriptors_.erase(id);
     readers_.erase(it);

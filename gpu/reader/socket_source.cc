@@ -23,8 +23,8 @@ constexpr int kGreetingMilliseconds = 10'000;
 constexpr std::uint64_t kMaxDeviceMemory = std::uint64_t{24} << 30;
 /// Interval of a waiting call's checks for interruption: signals may go to other threads.
 constexpr int kLookMilliseconds = 200;
-/// How long to wait for batches that a GPU still works on, and the interval of checks whether it
-/// does.
+/// How long to wait for batches that a GPU still works on, with the interval of checks whether it
+/// does, and for a server to notice that its reader leaves.
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr int kLookForReturnsMilliseconds = 2;
 
@@ -62,7 +62,24 @@ Error error_of(std::span<const std::byte> bytes) {
 
 Link::Link(int socket) : socket_(socket), process_(this_process()) {}
 
-Link::~Link() { ::close(socket_); }
+Link::~Link() {
+  if (this_process() == process_) wait_for_end();
+  ::close(socket_);
+}
+
+void Link::wait_for_end() {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  ::shutdown(socket_, SHUT_WR);
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd ended{socket_, POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&ended, 1, static_cast<int>(left.count())) == 0) return;
+    std::byte dropped;  // of a message; its descriptors are closed
+    const ssize_t got = ::recv(socket_, &dropped, sizeof dropped, MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return;
+  }
+}
 
 /// Precondition: mutex_ is held. Returns false if the socket takes nothing now.
 bool Link::send_releases() {

@@ -18,7 +18,9 @@
 
 namespace batchfs::reader {
 
-/// A connection. Lives as long as any batch that came over it: its end releases them all.
+/// A connection. Lives as long as any batch that came over it: its end releases them all. It waits,
+/// up to a second, until the server has noticed: a server that ends with its last reader takes no
+/// other then, which would get the state of the store that this one had.
 class Link {
  public:
   explicit Link(int socket);
@@ -34,6 +36,7 @@ class Link {
 
  private:
   bool send_releases();
+  void wait_for_end();
 
   const int socket_;
   const pid_t process_;  // a child after fork() is another reader: the leases are its parent's

@@ -1,5 +1,6 @@
 #include "gpu/handoff/listener.h"
 
+#include <cerrno>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -36,6 +37,19 @@ TEST_F(Listening, ThePathIsTheUsersAloneAndGoesWithTheListener) {
     ::close(fd);
   }
   EXPECT_FALSE(exists(path));
+}
+
+TEST_F(Listening, ConnectionsThatWereNotAcceptedAreReset) {
+  const std::string path = directory_ + "/s";
+  Listener listener(path);
+  const int waiting = connect_to(path);
+  ASSERT_GE(waiting, 0);
+  listener.close();
+  char byte;
+  EXPECT_EQ(::recv(waiting, &byte, 1, 0), -1);
+  EXPECT_EQ(errno, ECONNRESET);
+  EXPECT_LT(connect_to(path), 0);
+  ::close(waiting);
 }
 
 TEST_F(Listening, PathsOfAnyLength) {

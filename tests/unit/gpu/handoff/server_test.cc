@@ -1,6 +1,8 @@
 #include "gpu/handoff/server.h"
 
 #include <atomic>
+#include <cerrno>
+#include <future>
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -8,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/base/json.h"
+#include "gpu/handoff/connect.h"
 #include "tests/unit/descriptor_attacks.h"
 #include "tests/unit/gpu/handoff/client.h"
 
@@ -122,12 +125,12 @@ TEST(HandoffServer, AReaderThatLeavesWithItsHelloWasOne) {
   EXPECT_TRUE(eventually([&] { return said == 1; }));
 }
 
-TEST(HandoffServer, ConnectionsThatComeWithTheEndAreReset) {
+TEST(HandoffServer, TakesNoConnectionOnceItIsUnused) {
   std::string path;
-  std::unique_ptr<RawClient> late;
+  std::promise<std::pair<int, int>> late;
   const auto end = [&] {  // the thread that accepts connections
-    late = std::make_unique<RawClient>(path);
-    late->hello();
+    const int socket = connect_to(path);
+    late.set_value({socket, errno});
   };
   Served served({kView}, 64 << 20, {.on_unused = end, .first_reader_time = 60s});
   path = served.server->path();
@@ -135,10 +138,7 @@ TEST(HandoffServer, ConnectionsThatComeWithTheEndAreReset) {
     RawClient client(path);
     client.hello();
   }
-  EXPECT_TRUE(eventually([&] { return ::access(path.c_str(), F_OK) != 0; }));
-  char byte;
-  EXPECT_TRUE(eventually(
-      [&] { return ::recv(late->fd(), &byte, 1, MSG_DONTWAIT) <= 0 && errno == ECONNRESET; }));
+  EXPECT_EQ(late.get_future().get(), std::pair(-1, ENOENT));
 }
 
 TEST(HandoffServer, IsUsedUntilItsLastReaderLeaves) {

@@ -10,9 +10,12 @@
 #include <thread>
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "engine/base/descriptor_passing.h"
 #include "engine/base/system_error.h"
+#include "gpu/handoff/connect.h"
 #include "gpu/reader/labels.h"
 #include "gpu/reader/socket_source.h"
 #include "tests/unit/gpu/handoff/client.h"
@@ -22,6 +25,7 @@ namespace reader_test {
 
 using namespace handoff;
 using testing::HasSubstr;
+using namespace std::chrono_literals;
 
 constexpr const char* kView =
     R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
@@ -115,6 +119,35 @@ TEST(Reader, ContinuesAtTheSuccessorOfAServerThatEnds) {
     EXPECT_EQ(reader->get(0, 5)->number, 5);
   }
   ::unlink(path.c_str());
+}
+
+TEST(Reader, LeavesNoServerThatEndsWithItToTheNextReader) {
+  for (int i = 0; i < 50; ++i) {
+    Served served({kView}, 64 << 20, {.on_unused = [] {}, .first_reader_time = 60s});
+    const std::string path = served.server->path();
+    auto reader = Reader::open({.place = path});
+    reader->start({});
+    auto batch = reader->next();
+    reader = nullptr;
+    EXPECT_EQ(::access(path.c_str(), F_OK), 0) << "the batch holds the connection";
+    batch = nullptr;
+    EXPECT_NE(::access(path.c_str(), F_OK), 0);
+    EXPECT_LT(connect_to(path), 0);
+  }
+}
+
+TEST(Reader, AForkedProcessLeavesTheConnectionToItsParent) {
+  Served served({kView}, 64 << 20, {.on_unused = [] {}, .first_reader_time = 60s});
+  auto reader = Reader::open({.place = served.server->path()});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    reader = nullptr;
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(reader->get(0, 5)->number, 5);
 }
 
 TEST(Reader, FindsNobodyAfterAServerThatEnds) {
