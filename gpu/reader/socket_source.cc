@@ -71,8 +71,8 @@ void Link::wait_for_end() {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   ::shutdown(socket_, SHUT_WR);
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd ended{socket_, POLLIN, 0};
     if (left.count() <= 0 || ::poll(&ended, 1, static_cast<int>(left.count())) == 0) return;
     std::byte dropped;  // of a message; its descriptors are closed

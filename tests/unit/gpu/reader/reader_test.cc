@@ -190,9 +190,18 @@ constexpr ReadingRecord kReading{7, 3};
 /// One end of a connection for the reader, the other for a test that plays the server.
 class LyingServer {
  public:
-  LyingServer() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_), 0); }
+  LyingServer() {
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_), 0);
+    leaving_ = std::thread([this] {
+      pollfd left{ends_[1], POLLRDHUP, 0};
+      ::poll(&left, 1, -1);
+      ::shutdown(ends_[1], SHUT_RDWR);
+    });
+  }
   ~LyingServer() {
-    if (ends_[1] >= 0) ::close(ends_[1]);
+    ::shutdown(ends_[1], SHUT_RDWR);
+    leaving_.join();
+    ::close(ends_[1]);
   }
 
   void send(std::vector<std::byte> bytes, const std::vector<int>& descriptors = {}) {
@@ -259,6 +268,7 @@ class LyingServer {
 
  private:
   int ends_[2] = {-1, -1};
+  std::thread leaving_;  // ends the connection when the reader does
 };
 
 TEST(LyingServer, ABatchAsItShouldBe) {
