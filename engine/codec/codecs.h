@@ -37,7 +37,11 @@ std::unique_ptr<Codec> make_zstd(const JsonRef& configuration, ChunkLayout& layo
 
 // By libraries that a build may be without (optional/).
 std::unique_ptr<Codec> make_grib(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_jpeg(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_jpeg2k(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_lerc(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_szip(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_webp(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_zfpy(const JsonRef& configuration, ChunkLayout& layout);
 
 // Checksums.

@@ -17,9 +17,8 @@ constexpr RefusedCodec kRefused[] = {
     {"gribberish",
      "make the references with kerchunk's scan_grib, whose codec 'grib' batchfs reads"},
     {"imagecodecs_",
-     "of imagecodecs, bz2, deflate, delta, floatpred, lz4h5, lzf, lzw, packbits, szip, zlib and "
-     "zstd "
-     "are; write the array again"},
+     "of imagecodecs, bz2, deflate, delta, floatpred, jpeg, jpeg2k, lerc, lz4h5, lzf, lzw, "
+     "packbits, szip, webp, zlib and zstd are; write the array again"},
     {"msgpack2", "write the array again with vlen-utf8 or vlen-bytes"},
     {"n5_", "write the array again as Zarr"},
     {"pcodec",

@@ -93,6 +93,11 @@ const std::vector<Coded>& codecs() {
       {"bytes", R"({"endian": "big"})", real, "bfloat16"},
       {"bytes", "{}", make_type(Kind::floating, 2), "float8_e4m3fn"},
       {"bytes", "{}", make_type(Kind::signed_int, 1), "int4"},
+      {"imagecodecs_jpeg", "{}", byte},
+      {"imagecodecs_jpeg", R"({"tables": "/9j/2Q==", "colorspace_data": "RGB"})", byte},
+      {"imagecodecs_jpeg2k", "{}", byte},
+      {"imagecodecs_lerc", "{}", byte},
+      {"imagecodecs_webp", "{}", byte},
   };
   return all;
 }

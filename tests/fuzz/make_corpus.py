@@ -1,6 +1,7 @@
 """Writes what fuzzing starts from, tests/fuzz/corpus: small good inputs of every kind, made by the libraries that
 write such data. Run again when a target's input changes: python3 tests/fuzz/make_corpus.py"""
 
+import base64
 import gzip
 import io
 import json
@@ -18,6 +19,7 @@ import xarray as xr
 import zarr
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
+IMAGES = pathlib.Path(__file__).parents[1] / "conformance/recorded/images.json.gz"
 STEPS = (np.arange(2048) // 5).astype("<i4")
 BYTES = np.frombuffer(bytes(i * i // 7 % 256 for i in range(2048)), "u1")
 count = {}
@@ -203,6 +205,11 @@ def codecs():
         coded(number, STEPS.astype(dtype).tobytes())
     coded(44, bytes.fromhex("801860503824160b0100"))  # imagecodecs.lzw_encode(b"a" * 20)
     coded(45, bytes.fromhex("feaa0280002afdaa0380002a22f7aa"))  # imagecodecs.packbits_encode
+    numbers = {"jpeg 2": 50, "jpeg 420 3": 50, "jpeg RGB YCBCR": 51, "jpeg2k codestream 2": 52, "jpeg2k 3": 52, "lerc 2": 53, "lerc f4 NaN": 53,
+               "webp 3 None {'lossless': True}": 54, "webp 4 None {'level': 80}": 54}
+    for array in map(json.loads, gzip.decompress(IMAGES.read_bytes()).splitlines()):
+        if number := numbers.get(array["name"].removeprefix("format 2 ")):
+            coded(number, base64.b64decode(next(iter(array["chunks"].values()))))
 
 
 def chunks_for_the_gpu():

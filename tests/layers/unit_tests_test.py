@@ -8,9 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # source only if a unit test could not check more than the suite does.
 COVERED = {
     "engine/codec/checksum_codec.cc": "tests/unit/engine/codec/checksum_test.cc",
-    "engine/codec/optional/without_grib.cc": "tests/unit/engine/codec/optional/grib_test.cc",
-    "engine/codec/optional/without_szip.cc": "tests/unit/engine/codec/optional/szip_test.cc",
-    "engine/codec/optional/without_zfpy.cc": "tests/unit/engine/codec/optional/zfpy_test.cc",
+    "engine/codec/optional/without.cc": "tests/unit/engine/codec/optional/szip_test.cc",
     "engine/scan/statistics_pass.cc": "tests/unit/engine/scan/statistics_test.cc",
     "engine/scan/verify_form.cc": "tests/unit/engine/scan/verify_test.cc",
     "engine/store/cloud/cache_probe.cc": "tests/faults/test_via.py",

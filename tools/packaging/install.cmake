@@ -81,6 +81,7 @@ file(WRITE ${made}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${made}/shlibs ${made}/triggers)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS fuse3)  # fusermount3, for those who are not root
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libzfp1t64 | libzfp1, libeccodes0, libaec0")  # of optional codecs, loaded when first needed
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS 
+    "libzfp1t64 | libzfp1, libeccodes0, libaec0, libjpeg62-turbo, libopenjp2-7, liblerc4, libwebp7")  # of optional codecs, loaded when first needed
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

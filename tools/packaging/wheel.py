@@ -6,7 +6,7 @@ The package has an extension module for each Python that it is for: nanobind's s
 3.11 have modules of their own, which lie side by side: Python imports the one with its own suffix. The program is
 batchfs/bin/batchfs, and a script in PATH runs it; what writes
 predictions is batchfs/lib/libbatchfs_writer.so.0. Shared libraries are bundled by auditwheel, with their licences;
-libraries that are loaded when first needed (ecCodes, zfp, libaec, CUDA's driver) are the system's.
+libraries that are loaded when first needed (ecCodes, zfp, libaec, those of images, CUDA's driver) are the system's.
 """
 
 import argparse
