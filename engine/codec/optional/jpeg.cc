@@ -73,8 +73,8 @@ class Decoding {
     errors_.error_exit = [](j_common_ptr image) {
       auto& it = of(image);
       image->err->format_message(image, it.why_);
-      it.code_ = is_unsupported(image->err->msg_code) ? ErrorCode::not_supported
-                                                      : ErrorCode::corrupt;
+      it.code_ =
+          is_unsupported(image->err->msg_code) ? ErrorCode::not_supported : ErrorCode::corrupt;
       std::longjmp(it.jump_, 1);
     };
     errors_.emit_message = [](j_common_ptr image, int level) {
@@ -93,10 +93,10 @@ class Decoding {
   std::size_t run(std::span<const std::byte> tables, std::span<const std::byte> in, Color color,
                   std::span<std::byte> out) {
     if (setjmp(jump_) != 0)
-      throw Error(code_, fmt::format("the JPEG data {}: {}",
-                                     code_ == ErrorCode::corrupt ? "are damaged"
-                                                                 : "are not supported",
-                                     why_));
+      throw Error(
+          code_,
+          fmt::format("the JPEG data {}: {}",
+                      code_ == ErrorCode::corrupt ? "are damaged" : "are not supported", why_));
     return decode(tables, in, color, out);
   }
 
@@ -199,9 +199,12 @@ J_COLOR_SPACE color_space(const JsonRef& configuration, const char* key) {
   const auto given = configuration.find(key);
   if (!given || given->is_null()) return JCS_UNKNOWN;
   if (given->is_number()) return static_cast<J_COLOR_SPACE>(given->integer(0, JCS_YCCK));
-  constexpr std::pair<const char*, J_COLOR_SPACE> kNames[] = {
-      {"GRAYSCALE", JCS_GRAYSCALE}, {"MINISBLACK", JCS_GRAYSCALE}, {"RGB", JCS_RGB},
-      {"YCBCR", JCS_YCbCr},         {"CMYK", JCS_CMYK},            {"YCCK", JCS_YCCK}};
+  constexpr std::pair<const char*, J_COLOR_SPACE> kNames[] = {{"GRAYSCALE", JCS_GRAYSCALE},
+                                                              {"MINISBLACK", JCS_GRAYSCALE},
+                                                              {"RGB", JCS_RGB},
+                                                              {"YCBCR", JCS_YCbCr},
+                                                              {"CMYK", JCS_CMYK},
+                                                              {"YCCK", JCS_YCCK}};
   std::string name = given->string();
   for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   for (const auto& [known, space] : kNames)
