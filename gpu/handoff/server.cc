@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -194,10 +195,8 @@ void HandoffServer::run() {
       accepting_ = true;
     }
     publish();
-    if (is_unused()) {
-      options_.on_unused();
-      break;
-    }
+    if (is_unused()) end_unused();
+    if (ended_unused_) break;
   }
   listener_.close();
   for (Delivery* delivery : options_.deliveries) delivery->freeze();
@@ -210,6 +209,12 @@ void HandoffServer::run() {
 bool HandoffServer::is_unused() const {
   return options_.on_unused && readers_.empty() &&
          (was_read_ || Clock::now() >= first_reader_deadline_);
+}
+
+void HandoffServer::end_unused() {
+  if (std::exchange(ended_unused_, true)) return;
+  listener_.close();
+  options_.on_unused();
 }
 
 /// Milliseconds until the next deadline; -1 if there is none.
@@ -325,7 +330,7 @@ void HandoffServer::settle(std::uint64_t id, bool goes_on) {
   was_read_ = was_read_ || reader.connection->greeted();
   if (!goes_on) {
     // Before its connection: a reader that has seen the end of that finds another server, or none.
-    if (options_.on_unused && was_read_ && readers_.size() == 1) listener_.close();
+    if (options_.on_unused && was_read_ && readers_.size() == 1) end_unused();
     greeting_.erase(id);
     short_of_descriptors_.erase(id);
     readers_.erase(it);

@@ -47,9 +47,9 @@ class HandoffServer {
     std::chrono::milliseconds greeting_time{10'000};  // time for a reader to send Hello
     /// Makes the texts for State, in a thread of its own. Empty: State is refused.
     std::function<std::string(const HandoffServer&, StateText)> state_text{};
-    /// Called once, from the server's thread, when the last reader has left, or when none has sent
-    /// Hello `first_reader_time` after the start. No further connections are accepted. Empty:
-    /// never.
+    /// Called once, from the server's thread, when the last reader leaves, before its connection
+    /// ends, or when none has sent Hello `first_reader_time` after the start. Connections are not
+    /// accepted any more then. Empty: never.
     std::function<void()> on_unused;
     std::chrono::milliseconds first_reader_time{10'000};
   };
@@ -98,6 +98,7 @@ class HandoffServer {
   void drain_inbox();
   void settle(std::uint64_t id, bool goes_on);
   bool is_unused() const;
+  void end_unused();
   int timeout() const;
   void publish();
 
@@ -114,7 +115,8 @@ class HandoffServer {
   std::uint64_t last_reader_ = 0;
   std::set<std::uint64_t> greeting_, short_of_descriptors_;  // readers with a deadline
   Clock::time_point accept_again_{};                         // when descriptors had run out
-  bool was_read_ = false;                                    // a reader has sent Hello
+  bool ended_unused_ = false;
+  bool was_read_ = false;  // a reader has sent Hello
   Clock::time_point first_reader_deadline_{};
   bool accepting_ = true;
   std::atomic<std::uint64_t> shown_readers_{0}, shown_leases_{0}, shown_bytes_{0},

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -69,6 +70,21 @@ def read_until_the_second_epoch(data):
 
 def opened(store, **options):
     return batchfs.open(store, view=EPOCHS, prefetch=0, **options)
+
+
+def test_a_store_that_changed_between_two_opens_is_opened_anew(field):  # noqa: F811
+    store, _ = field
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]  # so that servers end late
+    try:
+        for _ in range(10):
+            with batchfs.open(store, view=VIEW) as data:
+                values = np.concatenate([batch["field"].numpy() for batch in data])
+            assert np.array_equal(values.reshape(-1, 6, 5), zarr.open_array(store / "field")[:])
+            change_chunks(store)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])

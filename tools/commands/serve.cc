@@ -145,8 +145,11 @@ void serve(const ServeOptions& options, StartReport& report) {
        .reading = first->reading_record(),
        .state_text = [&state](const auto& of,
                               handoff::StateText what) { return state.text(of, what); },
-       .on_unused =
-           options.until_unused > 0 ? std::function<void()>([&ending] { ending.end(); }) : nullptr,
+       .on_unused = options.until_unused > 0 ? std::function<void()>([&ending, &session_file] {
+         if (session_file) session_file->leave();
+         ending.end();
+       })
+                                             : nullptr,
        .first_reader_time = std::chrono::ceil<std::chrono::milliseconds>(
            std::chrono::duration<double>(options.until_unused))},
       handoff::Listener(options.socket), log);

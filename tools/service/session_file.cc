@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -58,11 +59,15 @@ SessionFile::SessionFile(std::string path)
   SessionState::prepare(file_.get());
 }
 
-SessionFile::~SessionFile() {
+SessionFile::~SessionFile() { leave(); }
+
+void SessionFile::leave() {
+  if (std::exchange(left_, true)) return;
   struct stat named, own;
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0 && ::stat(path_.c_str(), &named) == 0 &&
       ::fstat(file_.get(), &own) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino)
     ::unlink(path_.c_str());
+  ::flock(file_.get(), LOCK_UN);
 }
 
 }  // namespace batchfs

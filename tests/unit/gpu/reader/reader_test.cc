@@ -123,7 +123,9 @@ TEST(Reader, ContinuesAtTheSuccessorOfAServerThatEnds) {
 
 TEST(Reader, LeavesNoServerThatEndsWithItToTheNextReader) {
   for (int i = 0; i < 50; ++i) {
-    Served served({kView}, 64 << 20, {.on_unused = [] {}, .first_reader_time = 60s});
+    std::atomic<bool> unused = false;
+    Served served({kView}, 64 << 20,
+                  {.on_unused = [&unused] { unused = true; }, .first_reader_time = 60s});
     const std::string path = served.server->path();
     auto reader = Reader::open({.place = path});
     reader->start({});
@@ -131,6 +133,7 @@ TEST(Reader, LeavesNoServerThatEndsWithItToTheNextReader) {
     reader = nullptr;
     EXPECT_EQ(::access(path.c_str(), F_OK), 0) << "the batch holds the connection";
     batch = nullptr;
+    EXPECT_TRUE(unused);
     EXPECT_NE(::access(path.c_str(), F_OK), 0);
     EXPECT_LT(connect_to(path), 0);
   }

@@ -69,6 +69,23 @@ TEST_F(SessionFileTest, ItIsRemovedWhereNobodyHoldsIt) {
   EXPECT_TRUE(std::filesystem::exists(path));
 }
 
+TEST_F(SessionFileTest, AServerThatTakesNoReadersLeavesItBeforeItEnds) {
+  SessionFile ending(path);
+  ending.leave();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  const SessionFile next(path);  // does not wait for the other's end
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST_F(SessionFileTest, AServerThatLeavesItLeavesItToThoseThatHoldIt) {
+  SessionFile ending(path);
+  const int reader = hold();
+  ending.leave();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(::flock(reader, LOCK_EX | LOCK_NB), 0) << "the last holder may remove it";
+  ::close(reader);
+}
+
 TEST_F(SessionFileTest, OneThatWasBegunAndNotFinishedIsBegunAgain) {
   std::ofstream(path).close();
   std::filesystem::permissions(path, std::filesystem::perms(0600));
