@@ -16,6 +16,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine_errors.h"
+#include "engine/store/place.h"
 #include "engine/view/samples/duration.h"
 #include "engine/view/view_limits.h"
 #include "fs/formats/formats.h"
@@ -27,9 +28,9 @@
 namespace batchfs {
 
 std::string absolute_store(const std::string& store) {
-  return store.find("://") == std::string::npos
-             ? std::filesystem::absolute(store).lexically_normal().string()
-             : store;
+  const auto [kind, place] = split_kind(usual_place(store));
+  if (place.empty() || place.find("://") != std::string::npos) return kind + place;
+  return kind + std::filesystem::absolute(place).lexically_normal().string();
 }
 
 std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
