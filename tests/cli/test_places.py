@@ -32,7 +32,8 @@ def test_a_store_is_named_by_a_path_or_a_url(good, store, tmp_path, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_output_too(good, fails, store, tmp_path, form):
+def test_an_output_too(good, fails, store, tmp_path, monkeypatch, form):
+    monkeypatch.chdir(tmp_path)
     good("rechunk", store, "-o", form.format(tmp_path / "o.zarr"), "--chunks", "dim_0=3")
     assert zarr.open_array(tmp_path / "o.zarr" / "v")[:].tolist() == list(range(1, 7))
     assert "lies in the store" in fails(1, "rechunk", store, "-o", form.format(store / "o.zarr"), "--chunks", "dim_0=3")

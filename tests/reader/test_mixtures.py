@@ -320,7 +320,7 @@ def numbers(of, dims):
     """Statistics of an array along dimensions, as `batchfs statistics` writes them."""
     axes = tuple(dim for dim in of.dims if dim not in dims)
     entry = {"mean": of.mean(axes).values.tolist(), "std": of.std(axes).values.tolist()}
-    return entry | ({"dims": list(dims), "coordinates": {dim: of[dim].astype("U19" if dim == "time" else float).values.tolist() for dim in dims}} if dims else {})
+    return entry | ({"dims": list(dims), "coordinates": {dim: of[dim].values.astype("M8[s]" if dim == "time" else float).astype(str if dim == "time" else float).tolist() for dim in dims}} if dims else {})
 
 
 def scaled(data, dims, **normalize):
