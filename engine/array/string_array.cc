@@ -125,7 +125,7 @@ std::vector<std::string> StringArray::decode(std::span<const std::byte> stored,
 }
 
 /// `begin`: the first bytes of the chunk, which are all unless it has more than were asked for.
-Buffer StringArray::read_chunk(const std::string& key, Buffer begin, std::uint64_t most) const {
+Buffer StringArray::read_stored(const std::string& key, Buffer begin, std::uint64_t most) const {
   Buffer stored = std::move(begin);
   if (stored.size() <= most / kMaxPending) return stored;
   stored = read_all(*store_, key, most, false);
@@ -148,6 +148,33 @@ std::vector<std::string> StringArray::decode_read(const std::string& key, const 
   } catch (Error& error) {
     throw error.at(key);
   }
+}
+
+std::string StringArray::key_of(const Dims& chunk) const {
+  const std::string name = metadata_->key_encoding.key(chunk);
+  return metadata_->path.empty() ? name : metadata_->path + "/" + name;
+}
+
+std::vector<std::string> StringArray::read_chunk(const Dims& chunk, ArrayPresence& presence) const {
+  const std::string key = key_of(chunk);
+  const auto count = static_cast<std::uint64_t>(element_count(grid_.chunk_shape()));
+  const auto too_large = [&] {
+    return Error(ErrorCode::no_memory,
+                 fmt::format("the {} strings of a chunk take more than {} of memory; give more "
+                             "with --memory",
+                             count, format_size(memory_)),
+                 key);
+  };
+  if (count * sizeof(std::string) > memory_) throw too_large();
+  // It is in memory as stored, decoded and as strings.
+  const std::uint64_t most = memory_ / 4;
+  const std::optional<Buffer> stored = store_->read(key, {0, most + 1});
+  if (!stored) {
+    presence.confirm();
+    return std::vector<std::string>(static_cast<std::size_t>(count), fill());
+  }
+  if (stored->size() > most) throw too_large();
+  return decode_read(key, *stored, most);
 }
 
 std::vector<std::string> StringArray::read() const {
@@ -176,8 +203,7 @@ std::vector<std::string> StringArray::read() const {
   std::deque<Pending> pending;
   const auto start = [&](std::int64_t number) {
     const Dims chunk = grid_.chunk(number);
-    const std::string name = metadata_->key_encoding.key(chunk);
-    const std::string key = metadata_->path.empty() ? name : metadata_->path + "/" + name;
+    const std::string key = key_of(chunk);
     const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
     pending.push_back({chunk, key, promise->get_future()});
     store_->read_async(key, {0, most / kMaxPending + 1}, [promise](ReadOutcome outcome) {
@@ -193,7 +219,7 @@ std::vector<std::string> StringArray::read() const {
     std::optional<Buffer> begin = next.stored.get();
     std::vector<std::string> strings;
     if (begin)
-      strings = decode_read(next.key, read_chunk(next.key, std::move(*begin), most), most);
+      strings = decode_read(next.key, read_stored(next.key, std::move(*begin), most), most);
     else
       presence.confirm();
     const Box box = grid_.box(next.chunk);

@@ -17,6 +17,8 @@
 
 namespace batchfs {
 
+class ArrayPresence;
+
 /// Immutable and thread-safe.
 class StringArray {
  public:
@@ -29,16 +31,21 @@ class StringArray {
   /// naming the chunk, no_memory for more than memory(), not_supported for more than fits sensibly
   /// into any.
   std::vector<std::string> read() const;
+  /// The strings of one chunk, C order over its full shape; the fill value where it is missing.
+  /// Blocking. Takes up to memory(). Throws corrupt, no_memory, and what `presence` throws, which is
+  /// of the same array.
+  std::vector<std::string> read_chunk(const Dims& chunk, ArrayPresence& presence) const;
   std::uint64_t memory() const { return memory_; }
 
-  /// Chunks of more bytes than this, stored or decoded, are not read.
+  /// read() refuses chunks of more bytes than this, stored or decoded.
   static constexpr std::uint64_t kMaxChunk = std::uint64_t{256} << 20;
   /// The strings of one stored chunk, C order. Throws corrupt.
   std::vector<std::string> decode(const Buffer& stored) const;
 
  private:
   std::string fill() const;
-  Buffer read_chunk(const std::string& key, Buffer begin, std::uint64_t most) const;
+  std::string key_of(const Dims& chunk) const;
+  Buffer read_stored(const std::string& key, Buffer begin, std::uint64_t most) const;
   std::vector<std::string> decode_read(const std::string& key, const Buffer& stored,
                                        std::uint64_t most) const;
   std::vector<std::string> decode(std::span<const std::byte> stored, std::uint64_t most) const;

@@ -128,7 +128,8 @@ std::optional<double> packing_number(const Json& attributes, const char* name, b
   const Json& value = it->is_array() && it->size() == 1 ? it->front() : *it;
   if (!value.is_number())
     throw Error(ErrorCode::invalid_argument, fmt::format("the attribute {} is not a number", name));
-  is_integer = value.is_number_integer();
+  // xarray's products with a list keep fractions.
+  is_integer = value.is_number_integer() && !it->is_array();
   return value.get<double>();
 }
 

@@ -237,7 +237,10 @@ Selector parse_selector(const JsonRef& json) {
   selector.where = json.path();
   if (json.is_array()) {
     selector.is_list = true;
-    for (const JsonRef& element : json.elements()) add_parts(element, selector);
+    const std::size_t count = json.value().size();
+    selector.parts.reserve(count);
+    for (std::size_t i = 0; i < count; ++i)
+      add_parts(JsonRef(json.value()[i], fmt::format("{}[{}]", json.path(), i)), selector);
     if (selector.parts.empty()) throw json.error("the list is empty");
   } else {
     add_parts(json, selector);

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/view/samples/reached.h"
-
 namespace batchfs {
 
 namespace {
@@ -20,16 +18,6 @@ bool is_kept(const std::vector<std::string>& per, const std::string& dim) {
   return std::find(per.begin(), per.end(), dim) != per.end();
 }
 
-/// The positions that samples reach, but everything selected along dimensions that keep numbers of
-/// their own: each position has a number.
-std::vector<Positions> positions_along(const SweptChannel& channel,
-                                       const std::vector<std::string>& per) {
-  std::vector<Positions> positions = channel.reached;
-  for (std::size_t d = 0; d < channel.dims.size(); ++d)
-    if (is_kept(per, channel.dims[d])) positions[d] = without_gaps(channel.selected[d]);
-  return positions;
-}
-
 std::size_t axis_of_tendency(const std::vector<std::string>& dims,
                              const std::vector<std::string>& per, const std::string& tendency) {
   const auto it = std::find(dims.begin(), dims.end(), tendency);
@@ -37,14 +25,15 @@ std::size_t axis_of_tendency(const std::vector<std::string>& dims,
   return static_cast<std::size_t>(it - dims.begin());
 }
 
+/// Places in `indices`, which are ascending; -1: not there, since no sample reaches the position.
 std::vector<std::int64_t> ranks_of(const Positions& positions,
                                    const std::vector<std::int64_t>& indices) {
   std::vector<std::int64_t> ranks;
-  for (std::int64_t i = 0; i < positions.size(); ++i)
-    ranks.push_back(positions[i] == Positions::kNone
-                        ? -1
-                        : std::lower_bound(indices.begin(), indices.end(), positions[i]) -
-                              indices.begin());
+  for (std::int64_t i = 0; i < positions.size(); ++i) {
+    const auto found = std::lower_bound(indices.begin(), indices.end(), positions[i]);
+    const bool is_read = found != indices.end() && *found == positions[i];
+    ranks.push_back(is_read ? found - indices.begin() : -1);
+  }
   return ranks;
 }
 
@@ -89,7 +78,7 @@ MergedMoments difference_moments(const std::vector<Offsets>& axes, const double*
 VariablePass::VariablePass(const SweptChannel& channel, const std::vector<std::string>& per,
                            const std::string& tendency, bool quantiles)
     : mask_(channel.mask),
-      reached_(positions_along(channel, per)),
+      reached_(channel.reached),
       tendency_axis_(axis_of_tendency(channel.dims, per, tendency)),
       sweep_(channel.source, pointers(reached_), tendency_axis_),
       chunk_bytes_(channel.source->chunk_bytes()) {

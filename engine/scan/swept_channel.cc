@@ -56,18 +56,12 @@ void leave_out_padding(const Variable& operand, SweptChannel& channel) {
 
 SweptChannel swept_made(const View& view, std::uint32_t number, const PartMask& part) {
   const Variable& variable = view.made()[number].variable();
-  ViewScan scan = view.scan();
-  std::vector<VariablePlacement> placements;
-  for (const auto* all : {scan.made, scan.coarsened})
-    for (const VariablePlacement& placement : *all)
-      if (placement.made && placement.variable == number) placements.push_back(placement);
-  scan.placements = &placements;
   SweptChannel result{variable.name,
                       variable.dims,
                       made_source(view, number),
                       part.of(variable.dims),
                       {},
-                      reached_positions(scan, number)};
+                      positions_of_made(view, number)};
   for (const std::string& dim : variable.dims) result.selected.push_back(view.selected(dim));
   for (const std::string& name : view.made()[number].spec().of)
     leave_out_padding(view.dataset()->variable(name), result);

@@ -9,6 +9,7 @@
 
 #include "engine/base/budget.h"
 #include "engine/base/limits.h"
+#include "engine/base/printable.h"
 #include "engine/store/cache/disk_cache.h"
 #include "engine/store/cloud/cloud_store.h"
 #include "engine/store/cloud/http_store.h"
@@ -18,6 +19,7 @@
 #include "engine/store/icechunk/signs.h"
 #include "engine/store/local/local.h"
 #include "engine/store/object_versions.h"
+#include "engine/store/place.h"
 #include "engine/store/references/parquet_references.h"
 #include "engine/store/references/reference_json.h"
 #include "engine/store/references/reference_store.h"
@@ -98,12 +100,26 @@ void Store::read_version_async(const std::string& key, ByteRange range, const st
 
 namespace {
 
+/// Path.as_uri() of Python writes a space as %20; a path is read as it is, as fsspec reads it.
+void refuse_encoded(const std::string& path) {
+  std::error_code ignored;
+  const std::string decoded = percent_decode(path);
+  if (decoded == path || std::filesystem::exists(path, ignored) ||
+      !std::filesystem::exists(decoded, ignored))
+    return;
+  throw Error(
+      ErrorCode::not_found,
+      fmt::format("no such file or directory; a path has no %XX: write '{}'", printable(decoded)),
+      path);
+}
+
 std::shared_ptr<Store> open_plain_store(const std::string& url, const StoreConfig& config) {
   const std::size_t colon = url.find("://");
   const std::string scheme = colon == std::string::npos ? "" : url.substr(0, colon);
   if (!scheme.empty() && scheme != "file") return open_remote_store(scheme, url, config);
   std::string path = scheme.empty() ? url : path_of_file_url(url);
   while (path.size() > 1 && path.back() == '/') path.pop_back();
+  refuse_encoded(path);
   if (path.ends_with(".zip") && !is_directory(path)) {
     const std::filesystem::path file = path;
     // The one object that is read there is the path that the user typed: it may be a link to
@@ -135,8 +151,6 @@ std::function<std::shared_ptr<Store>(const std::string&)> opener_outside(
     return open_plain_store(place, config);
   };
 }
-
-constexpr std::string_view kIcechunk = "icechunk+", kReference = "reference::";
 
 std::uint64_t memory_of(const StoreConfig& config) {
   return config.memory != 0 ? config.memory : default_memory_budget();
@@ -251,10 +265,8 @@ void refuse_versions(const StoreConfig& config, const Store& store) {
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& given) {
   StoreConfig config = given;
   if (config.queries == nullptr) config.queries = std::make_shared<AddressQueries>();
-  const bool is_repository = url.starts_with(kIcechunk), is_set = url.starts_with(kReference);
-  const std::string place = url.substr(is_repository ? kIcechunk.size()
-                                       : is_set      ? kReference.size()
-                                                     : 0);
+  const auto [kind, place] = split_kind(usual_place(url));
+  const bool is_repository = kind == kIcechunkPlace, is_set = kind == kReferencePlace;
   if (place.empty()) throw Error(ErrorCode::invalid_argument, "the store's path is empty");
   if (!is_repository) {
     if (auto set = open_reference_file(place, config)) {

@@ -90,11 +90,18 @@ class Lookup {
     return result;
   }
 
-  /// Calls `check(entry, place)` for every entry that the view uses; `place` is " at level=500" or
-  /// nothing.
+  /// Calls `check(entry, place)` for the entries of all that is selected; `place` is " at
+  /// level=500" or nothing.
   template <class Check>
-  void for_each_used(Check&& check) const {
-    visit_used(0, 0, "", check);
+  void for_each_selected(Check&& check) const {
+    std::vector<Positions> positions(variable_.dims.size(), Positions::range(0, 0));
+    for (const Axis& axis : axes_) positions[axis.dim] = selected_.at(axis.name);
+    for_each_at(positions, check);
+  }
+  /// The same for some positions of each dimension of the variable.
+  template <class Check>
+  void for_each_at(const std::vector<Positions>& positions, Check&& check) const {
+    visit(positions, 0, 0, "", check);
   }
 
   [[nodiscard]] Error fail(const std::string& why) const {
@@ -111,7 +118,6 @@ class Lookup {
     std::int64_t stride;  // in entries
     /// Array index of each number in the statistics; -1: not in the array.
     std::vector<std::int64_t> positions;
-    const Positions* used;
   };
 
   /// Numbers that `batchfs statistics` wrote have a count, and name the scale of logarithms.
@@ -151,7 +157,7 @@ class Lookup {
       for (const Axis& axis : axes_)
         if (axis.dim == dim)
           throw fail(fmt::format("\"dims\" of '{}' names '{}' twice", variable_.name, name));
-      axes_.push_back({dim, name, 0, positions_of(name), &selected_.at(name)});
+      axes_.push_back({dim, name, 0, positions_of(name)});
     }
     for (std::size_t a = axes_.size(); a-- > 0;) {
       axes_[a].stride = entries_;
@@ -228,17 +234,18 @@ class Lookup {
   }
 
   template <class Check>
-  void visit_used(std::size_t a, std::int64_t entry, const std::string& place, Check& check) const {
+  void visit(const std::vector<Positions>& positions, std::size_t a, std::int64_t entry,
+             const std::string& place, Check& check) const {
     if (a == axes_.size()) return check(static_cast<std::size_t>(entry), place);
     const Axis& axis = axes_[a];
     const bool labelled = dataset_.index_of(axis.name) != nullptr;
-    for (std::int64_t i = 0; i < axis.used->size(); ++i) {
-      const std::int64_t position = (*axis.used)[i];
+    for (std::int64_t i = 0; i < positions[axis.dim].size(); ++i) {
+      const std::int64_t position = positions[axis.dim][i];
       const std::string label = labelled ? label_text(dataset_.index(axis.name), position)
                                          : "#" + std::to_string(position);
-      visit_used(a + 1, entry + position * axis.stride,
-                 fmt::format("{}{}{}={}", place, place.empty() ? " at " : ", ", axis.name, label),
-                 check);
+      visit(positions, a + 1, entry + position * axis.stride,
+            fmt::format("{}{}{}={}", place, place.empty() ? " at " : ", ", axis.name, label),
+            check);
     }
   }
 
@@ -351,6 +358,45 @@ NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file,
   return spec;
 }
 
+namespace {
+
+/// The numbers of a method, per entry. `low` is 0 where `high` is the divisor.
+struct Numbers {
+  Numbers(const Lookup& lookup, const NormalizeSpec& of)
+      : spec(of),
+        keys(keys_of(of)),
+        subtract(lookup.numbers(keys.subtract)),
+        high(lookup.numbers(keys.high)),
+        low(keys.low.empty() ? std::vector<double>(high.size()) : lookup.numbers(keys.low)) {}
+
+  /// Throws where those of entry `i`, of the variable `name`, cannot be used.
+  void check(std::size_t i, const Lookup& lookup, const std::string& name,
+             const std::string& place) const {
+    for (const auto& [number, key] : {std::pair(subtract[i], keys.subtract),
+                                      std::pair(low[i], keys.low), std::pair(high[i], keys.high)})
+      if (!std::isfinite(number))
+        throw lookup.fail(fmt::format("there is no finite \"{}\" of '{}'{}", key, name, place));
+    const double divide = high[i] - low[i];
+    if (divide > 0 && std::isfinite(divide)) return;
+    if (divide != 0)
+      throw lookup.fail(fmt::format("\"{}\" of '{}'{} makes no sense", keys.high, name, place));
+    const std::string zero = keys.low.empty()
+                                 ? fmt::format("\"{}\" is 0", keys.high)
+                                 : fmt::format("\"{}\" is \"{}\"", keys.low, keys.high);
+    const char* const method = spec.method == Method::zscore   ? "zscore"
+                               : spec.method == Method::minmax ? "minmax"
+                                                               : "robust";
+    throw lookup.fail(
+        fmt::format("'{}' is constant{} ({}), and {} divides by that", name, place, zero, method));
+  }
+
+  const NormalizeSpec& spec;
+  MethodKeys keys;
+  std::vector<double> subtract, high, low;
+};
+
+}  // namespace
+
 std::shared_ptr<const Normalization> resolve_normalization(
     const NormalizeSpec& spec, const Dataset& dataset, const Variable& variable,
     const std::map<std::string, Positions>& selected) {
@@ -369,34 +415,30 @@ std::shared_ptr<const Normalization> resolve_normalization(
     return result;
   }
   const Lookup lookup(spec, dataset, variable, selected);
-  const MethodKeys keys = keys_of(spec);
+  Numbers numbers(lookup, spec);
   result->strides = lookup.strides();
-  result->subtract = lookup.numbers(keys.subtract);
-  result->divide = lookup.numbers(keys.high);
-  const std::vector<double> low =
-      keys.low.empty() ? std::vector<double>(result->divide.size()) : lookup.numbers(keys.low);
-  lookup.for_each_used([&](std::size_t i, const std::string& place) {
-    double& divide = result->divide[i];
-    for (const auto& [number, key] : {std::pair(result->subtract[i], keys.subtract),
-                                      std::pair(low[i], keys.low), std::pair(divide, keys.high)})
-      if (!std::isfinite(number))
-        throw lookup.fail(
-            fmt::format("there is no finite \"{}\" of '{}'{}", key, variable.name, place));
-    if (!keys.low.empty()) divide -= low[i];
-    if (divide > 0 && std::isfinite(divide)) return;
-    if (divide != 0)
-      throw lookup.fail(
-          fmt::format("\"{}\" of '{}'{} makes no sense", keys.high, variable.name, place));
-    const std::string zero = keys.low.empty()
-                                 ? fmt::format("\"{}\" is 0", keys.high)
-                                 : fmt::format("\"{}\" is \"{}\"", keys.low, keys.high);
-    const char* const method = spec.method == Method::zscore   ? "zscore"
-                               : spec.method == Method::minmax ? "minmax"
-                                                               : "robust";
-    throw lookup.fail(fmt::format("'{}' is constant{} ({}), and {} divides by that", variable.name,
-                                  place, zero, method));
-  });
+  for (std::size_t i = 0; i < numbers.high.size(); ++i) numbers.high[i] -= numbers.low[i];
+  result->subtract = std::move(numbers.subtract);
+  result->divide = std::move(numbers.high);
   return result;
+}
+
+void check_normalization(const NormalizeSpec& spec, const Dataset& dataset,
+                         const Variable& variable, const std::map<std::string, Positions>& selected,
+                         const std::function<std::vector<Positions>()>& reached) {
+  if (spec.method == Method::none) return;
+  const Lookup lookup(spec, dataset, variable, selected);
+  const Numbers numbers(lookup, spec);
+  const auto check = [&](std::size_t i, const std::string& place) {
+    numbers.check(i, lookup, variable.name, place);
+  };
+  try {
+    lookup.for_each_selected(check);
+  } catch (const Error&) {
+    const std::vector<Positions> positions = reached();
+    if (positions.empty()) throw;
+    lookup.for_each_at(positions, check);
+  }
 }
 
 }  // namespace batchfs

@@ -47,7 +47,8 @@ NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file,
 
 /// The subtrahend and divisor of a variable: its mean and standard deviation (zscore), its minimum
 /// and its range (minmax), its median and the distance of its quartiles (robust). Throws
-/// invalid_argument, naming the variable and what to do, when its numbers are missing or unusable.
+/// invalid_argument, naming the variable and what to do, when its numbers are missing; numbers of
+/// some positions may be unusable, see check_normalization().
 std::shared_ptr<const Normalization> resolve_normalization(
     const NormalizeSpec& spec, const Dataset& dataset, const Variable& variable,
     const std::map<std::string, Positions>& selected);

@@ -34,6 +34,12 @@ void GrowingStarts::check() const {
              "the starts of its windows");
 }
 
+void GrowingStarts::reserve(std::int64_t count) {
+  check_list(dataset_, static_cast<std::uint64_t>(count) * sizeof(std::int64_t), path_,
+             "the starts of its windows");
+  starts_->reserve(static_cast<std::size_t>(count));
+}
+
 std::uint64_t max_coordinates(const Dataset& dataset) {
   constexpr std::uint64_t kMax = 64 << 20;
   return std::min(kMax, max_lists(dataset.memory_limit()) / 2);

@@ -34,6 +34,8 @@ class GrowingStarts {
     if (starts_->size() % kStep == 0) check();
     starts_->push_back(start);
   }
+  /// For so many starts; throws too.
+  void reserve(std::int64_t count);
   std::int64_t size() const { return static_cast<std::int64_t>(starts_->size()); }
   const std::vector<std::int64_t>& starts() const { return *starts_; }
   std::shared_ptr<const std::vector<std::int64_t>> take() { return std::move(starts_); }

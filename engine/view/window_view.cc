@@ -15,6 +15,7 @@
 #include "engine/view/list/weighted_order.h"
 #include "engine/view/order/chunk_groups.h"
 #include "engine/view/order/epoch_order.h"
+#include "engine/view/reached_numbers.h"
 #include "engine/view/samples/missing.h"
 #include "engine/view/samples/restrictions.h"
 #include "engine/view/samples/time_windows.h"
@@ -61,6 +62,11 @@ class WindowView final : public View {
     define_groups();
     define_order();
     check_normalized_names();
+    if (spec_.normalize) {
+      std::vector<std::uint32_t> normalized;
+      for (const auto& [variable, numbers] : normalizations_) normalized.push_back(variable);
+      check_numbers(*this, *spec_.normalize, normalized);
+    }
     collect_coordinates();
   }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/view/reached_numbers.h"
 #include "engine/view/view_kinds.h"
 
 namespace batchfs {
@@ -39,6 +40,11 @@ class XbatcherView final : public View {
     for (std::uint32_t v = 0; v < variables_.size(); ++v)
       if (variables_[v]->part <= 0) place(v);
     check_normalized_names();
+    if (spec_.normalize) {
+      std::vector<std::uint32_t> normalized;
+      for (const auto& [variable, numbers] : normalizations_) normalized.push_back(variable);
+      check_numbers(*this, *spec_.normalize, normalized);
+    }
     collect_coordinates();
   }
 

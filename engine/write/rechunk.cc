@@ -223,14 +223,19 @@ class Rechunk::Running {
     const auto bytes = static_cast<std::int64_t>(weight_of(array, pass));
     auto work = std::make_shared<RegionWork>();
     if (is_strings(array)) {
-      work->begin = [] {};
-      work->write_count = 1;
-      work->write = [this, &array](std::size_t) {
-        const CopiedStrings copied =
-            copy_strings(owner_.store_, array.source, array.output, *output_);
-        note_objects(copied.objects, copied.stored_bytes);
+      RegionWork* const made = work.get();
+      work->memory = owner_.threads_.region_memory;
+      work->begin = [this, made, &array, unit, bytes] {
+        const auto copy =
+            std::make_shared<StringCopy>(owner_.store_, array.source, array.output, *output_,
+                                         made->memory, owner_.threads_.write);
+        made->write_count = copy->items();
+        made->write = [copy](std::size_t i) { copy->copy(i); };
+        made->done = [this, copy, unit, bytes] {
+          note_objects(copy->objects_put(), copy->stored_bytes());
+          note_done(unit, bytes);
+        };
       };
-      work->done = [this, unit, bytes] { note_done(unit, bytes); };
       return work;
     }
     const ChunkGrid grid = grid_of(array, pass);

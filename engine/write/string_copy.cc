@@ -1,11 +1,9 @@
 #include "engine/write/string_copy.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
-#include <vector>
+#include <mutex>
+#include <utility>
 
-#include "engine/array/string_array.h"
 #include "engine/write/region_boxes.h"
 #include "engine/zarr/chunk_grid.h"
 #include "engine/zarr/node_path.h"
@@ -13,6 +11,9 @@
 namespace batchfs {
 
 namespace {
+
+/// Items of one array: each is posted by itself.
+constexpr std::int64_t kMaxItems = 4096;
 
 void append_count(std::string& bytes, std::size_t count) {
   const auto number = static_cast<std::uint32_t>(count);
@@ -31,39 +32,67 @@ std::string encode_strings(const std::vector<std::string>& strings) {
   return bytes;
 }
 
-CopiedStrings copy_strings(const std::shared_ptr<Store>& store,
-                           const std::shared_ptr<const ArrayMetadata>& source,
-                           const OutputArray& array, OutputStore& output) {
-  const std::vector<std::string> all = StringArray(store, source).read();
-  const ArrayMetadata& metadata = *array.metadata;
+StringCopy::StringCopy(const std::shared_ptr<Store>& store,
+                       std::shared_ptr<const ArrayMetadata> source, const OutputArray& array,
+                       OutputStore& output, std::uint64_t memory, int threads)
+    : array_(array),
+      output_(output),
+      from_(source->shape, source->chunk_shape),
+      to_(array.metadata->shape, array.chunks.chunk),
+      // Beside the chunk as it is read, those encoded.
+      share_(store, source, memory / 2 / static_cast<std::uint64_t>(threads)),
+      alone_(store, source, memory / 2),
+      presence_(store, std::move(source)) {}
+
+std::size_t StringCopy::items() const {
+  return static_cast<std::size_t>(std::min(from_.chunk_count(), kMaxItems));
+}
+
+void StringCopy::copy(std::size_t item) {
+  const std::int64_t step = static_cast<std::int64_t>(items());
+  for (auto number = static_cast<std::int64_t>(item); number < from_.chunk_count();
+       number += step) {
+    const Dims chunk = from_.chunk(number);
+    try {
+      const std::shared_lock lock(mutex_);
+      copy_chunk(chunk, share_);
+      continue;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::interrupted || share_.memory() == alone_.memory()) throw;
+      // With less memory a large chunk looks damaged, too.
+      if (error.code() != ErrorCode::no_memory && error.code() != ErrorCode::corrupt) throw;
+    }
+    const std::unique_lock lock(mutex_);
+    copy_chunk(chunk, alone_);
+  }
+}
+
+void StringCopy::copy_chunk(const Dims& chunk, const StringArray& strings) {
+  const ArrayMetadata& metadata = *array_.metadata;
   const std::string fill =
       metadata.fill_value_json.is_string() ? metadata.fill_value_json.get<std::string>() : "";
-  const ChunkGrid grid(metadata.shape, array.chunks.chunk);
-  const Box whole = whole_box(metadata.shape);
-  CopiedStrings copied;
-  for (std::int64_t number = 0; number < grid.chunk_count(); ++number) {
-    const Dims chunk = grid.chunk(number);
-    const Box box = grid.box(chunk);
-    // Chunks have their full shape, also at the end of the array.
-    std::vector<std::string> strings(static_cast<std::size_t>(element_count(array.chunks.chunk)),
-                                     fill);
-    const Box full{box.start, array.chunks.chunk};
-    for (std::int64_t i = 0; i < box.elements(); ++i) {
-      const Dims at = position_in(box, i);
-      strings[static_cast<std::size_t>(number_in(full, at))] =
-          all[static_cast<std::size_t>(number_in(whole, at))];
-    }
-    if (std::all_of(strings.begin(), strings.end(),
-                    [&fill](const std::string& string) { return string == fill; }))
-      continue;
-    const std::string bytes = encode_strings(strings);
-    const Buffer encoded = compress(array.compression, 1, std::as_bytes(std::span(bytes)));
-    const std::span<const std::byte> part = encoded.span();
-    output.put(join_path(array.path, metadata.key_encoding.key(chunk)), {&part, 1});
-    ++copied.objects;
-    copied.stored_bytes += encoded.size();
+  std::vector<std::string> all = strings.read_chunk(chunk, presence_);
+  // Chunks have their full shape, also at the end of the array; one that is longer than the array
+  // becomes as long.
+  const Box box = to_.box(chunk);
+  const Box from{box.start, from_.chunk_shape()}, to{box.start, to_.chunk_shape()};
+  std::vector<std::string> copied(static_cast<std::size_t>(to.elements()), fill);
+  for (std::int64_t i = 0; i < box.elements(); ++i) {
+    const Dims at = position_in(box, i);
+    copied[static_cast<std::size_t>(number_in(to, at))] =
+        std::move(all[static_cast<std::size_t>(number_in(from, at))]);
   }
-  return copied;
+  all = {};
+  if (std::all_of(copied.begin(), copied.end(),
+                  [&fill](const std::string& string) { return string == fill; }))
+    return;
+  const std::string bytes = encode_strings(copied);
+  copied = {};
+  const Buffer encoded = compress(array_.compression, 1, std::as_bytes(std::span(bytes)));
+  const std::span<const std::byte> part = encoded.span();
+  output_.put(join_path(array_.path, metadata.key_encoding.key(chunk)), {&part, 1});
+  ++objects_;
+  stored_ += encoded.size();
 }
 
 }  // namespace batchfs

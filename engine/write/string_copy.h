@@ -1,12 +1,15 @@
 #pragma once
-// Copies an array of strings, or bytes, of any length: labels. It is held in memory as a whole, and
-// keeps its chunks.
+// Copies an array of strings, or bytes, of any length: labels. It keeps its chunks.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "engine/array/array_presence.h"
+#include "engine/array/string_array.h"
 #include "engine/store/output/output_store.h"
 #include "engine/write/output_array.h"
 
@@ -16,13 +19,32 @@ namespace batchfs {
 /// length before it, in 32-bit numbers.
 std::string encode_strings(const std::vector<std::string>& strings);
 
-struct CopiedStrings {
-  std::uint64_t objects = 0, stored_bytes = 0;
-};
+/// Thread-safe.
+class StringCopy {
+ public:
+  /// `memory`: bytes for the chunks that are in memory at a time; `threads` that call copy().
+  /// `array` and `output` outlive it. Throws as StringArray.
+  StringCopy(const std::shared_ptr<Store>& store, std::shared_ptr<const ArrayMetadata> source,
+             const OutputArray& array, OutputStore& output, std::uint64_t memory, int threads);
 
-/// Blocking. Throws as StringArray::read() and OutputStore::put().
-CopiedStrings copy_strings(const std::shared_ptr<Store>& store,
-                           const std::shared_ptr<const ArrayMetadata>& source,
-                           const OutputArray& array, OutputStore& output);
+  std::size_t items() const;
+  /// Copies the chunks of an item. Blocking. Throws as StringArray::read_chunk() and
+  /// OutputStore::put().
+  void copy(std::size_t item);
+
+  std::uint64_t objects_put() const { return objects_; }
+  std::uint64_t stored_bytes() const { return stored_; }
+
+ private:
+  void copy_chunk(const Dims& chunk, const StringArray& strings);
+
+  const OutputArray& array_;
+  OutputStore& output_;
+  const ChunkGrid from_, to_;
+  const StringArray share_, alone_;  // with the memory of one thread, and all of it
+  ArrayPresence presence_;
+  std::shared_mutex mutex_;  // held alone by a thread that takes all of the memory
+  std::atomic<std::uint64_t> objects_{0}, stored_{0};
+};
 
 }  // namespace batchfs

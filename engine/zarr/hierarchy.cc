@@ -18,6 +18,7 @@
 #include "engine/zarr/named_nodes.h"
 #include "engine/zarr/node_path.h"
 #include "engine/zarr/ome/read_ome.h"
+#include "engine/zarr/other_kinds.h"
 #include "engine/zarr/unread_documents.h"
 
 namespace batchfs {
@@ -53,16 +54,7 @@ class Opener {
 
   Hierarchy open() {
     if (!store_.is_local() && !store_.revision()) ask_ahead();
-    if (auto root = reader_.probe("zarr.json"))
-      open_v3(std::move(*root));
-    else if (auto consolidated = reader_.probe(".zmetadata"))
-      open_consolidated_v2(std::move(*consolidated));
-    else if (is_repository())
-      throw unread_kind(StoreKind::icechunk, store_.url());
-    else if (store_.can_list())
-      walk("", true);
-    else
-      open_root_v2();
+    if (!open_root_v3()) open_v2();
     for (const auto& [key, why] : reader_.notes().left_out) add_problem(key, why);
     result_.notes = reader_.notes().repaired;
     if (result_.groups.empty() && result_.arrays.empty()) refuse();
@@ -102,26 +94,12 @@ class Opener {
     if (!result_.problems.empty())
       throw Error(ErrorCode::corrupt, result_.problems.front().second,
                   result_.problems.front().first);
-    const auto kind = store_.can_list() ? kind_by_listing(store_.list("")) : kind_by_probing();
+    const auto kind =
+        store_.can_list() ? kind_by_listing(store_.list("")) : kind_by_probing(store_, reader_);
     if (kind) throw unread_kind(*kind, store_.url());
     throw Error(ErrorCode::not_found,
                 "not a Zarr store: no zarr.json, .zgroup, .zarray or .zmetadata here or below",
                 store_.url());
-  }
-
-  static std::optional<StoreKind> kind_by_listing(const std::vector<Store::Entry>& entries) {
-    std::vector<std::string> names;
-    for (const Store::Entry& entry : entries)
-      names.push_back(entry.is_prefix ? entry.name + "/" : entry.name);
-    return kind_of_directory(names);
-  }
-
-  /// Only once it is clear that this is not a Zarr store: requests that a good one does not cost.
-  std::optional<StoreKind> kind_by_probing() {
-    if (const auto kind = kind_of_name(store_.url())) return kind;
-    const auto attributes = reader_.probe("attributes.json");
-    if (attributes && attributes->is_object() && attributes->contains("n5")) return StoreKind::n5;
-    return std::nullopt;
   }
 
   /// Runs `body`; an error in one node is a problem of that node, not of the store.
@@ -157,6 +135,17 @@ class Opener {
   }
 
   // ---- v3 ----
+  bool open_root_v3() {
+    try {
+      auto root = reader_.probe("zarr.json");
+      if (root) open_v3(std::move(*root));
+      return root.has_value();
+    } catch (const Error& error) {
+      if (is_broken(error)) throw broken_root(store_, error);
+      throw;
+    }
+  }
+
   void open_v3(Json root) {
     result_.zarr_format = 3;
     Passing passing(memory_, json_memory(root));
@@ -236,7 +225,18 @@ class Opener {
     return is_array;
   }
 
-  // ---- v2 ----
+  // ---- v2, or documents of both formats below the root ----
+  void open_v2() {
+    if (auto consolidated = reader_.probe(".zmetadata"))
+      open_consolidated_v2(std::move(*consolidated));
+    else if (is_repository())
+      throw unread_kind(StoreKind::icechunk, store_.url());
+    else if (store_.can_list())
+      walk("", true);
+    else
+      open_root_v2();
+  }
+
   void open_consolidated_v2(Json consolidated) {
     result_.consolidated = true;
     Passing passing(memory_, json_memory(consolidated));
@@ -345,8 +345,14 @@ class Opener {
     if (has(entries, "zarr.json") && !(is_root == false && path.empty())) {
       const std::string key = join_path(path, "zarr.json");
       guarded(key, [&] {
-        if (auto document = reader_.document(key))
-          is_array = add_node_v3(path, std::move(*document));
+        try {
+          if (auto document = reader_.document(key))
+            is_array = add_node_v3(path, std::move(*document));
+        } catch (const Error& error) {
+          for (const char* name : {".zarray", ".zgroup"})
+            if (is_broken(error) && has(entries, name)) throw broken_beside(error, name);
+          throw;
+        }
       });
     } else if (has(entries, ".zarray")) {
       is_array = true;

@@ -86,9 +86,12 @@ class Finder {
       if (error.code() == ErrorCode::io || error.code() == ErrorCode::timed_out ||
           error.code() == ErrorCode::no_memory)
         throw;
-      std::string why = short_reason(error.why());
+      std::string key = join_path(path, documents().front());
+      // Another document of the node may be at fault.
+      const bool is_here = error.where().empty() || error.where().ends_with(key);
+      std::string why = short_reason(is_here ? error.why() : error.what());
       memory_.claim(2 * sizeof why + path.size() + why.size());
-      hierarchy_.problems.emplace_back(join_path(path, documents().front()), std::move(why));
+      hierarchy_.problems.emplace_back(std::move(key), std::move(why));
     }
   }
 

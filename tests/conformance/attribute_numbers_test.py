@@ -108,3 +108,16 @@ def test_xarray_opens_copies_of_arrays_with_a_fill_value_to_mask(batchfs, tmp_pa
     batchfs.bytes("rechunk", tmp_path / "a", "-o", tmp_path / "b", "--format", 3)
     got = xr.open_zarr(tmp_path / "b", consolidated=False, chunks=None)["v"]
     assert got.values.tolist() == want.values.tolist()
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i2"])
+@pytest.mark.parametrize("scale", [[2], [1], [0.5], [-3]], ids=str)
+def test_a_scale_in_a_list_keeps_fractions(batchfs, tmp_path, kind, scale):
+    """xarray's values are objects where it is an integer; an integer without a list makes integers of floats in both."""
+    group = zarr.open_group(tmp_path / "a", mode="w", zarr_format=3)
+    for name, attribute in (("list", scale), ("number", scale[0])):
+        group.create_array(name, data=np.array([3.75, 1.5]).astype(kind), dimension_names=["x"], chunks=(2,), attributes={"scale_factor": attribute})
+    wanted = xr.open_zarr(tmp_path / "a", consolidated=False, chunks=None)
+    assert batchfs.npy("cat", tmp_path / "a", "list").dtype == np.float64
+    for name in ("list", "number"):
+        np.testing.assert_array_equal(batchfs.npy("cat", tmp_path / "a", name).astype("f8"), wanted[name].values.astype("f8"))

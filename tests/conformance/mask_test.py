@@ -2,12 +2,17 @@
 
 import itertools
 import json
+import os
+import pathlib
 
 import brute_force
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
+from measured import measure
 
+PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 T, Y, X = 17, 12, 10
 
 
@@ -167,11 +172,33 @@ def test_mistakes(batchfs, store, tmp_path, mask, message):
 
 
 def test_a_mask_beyond_the_memory(batchfs, tmp_path):
-    ds = xr.Dataset({"t": (("lat", "lon"), np.zeros((3000, 3000), "f4")), "land": (("lat", "lon"), np.ones((3000, 3000)))})
-    ds.to_zarr(tmp_path / "s.zarr", zarr_format=3, encoding={n: {"chunks": (500, 500)} for n in ds})
+    ds = xr.Dataset({"t": (("lat", "lon"), np.zeros((3000, 3000), "f4")), "land": (("lat", "lon"), np.ones((3000, 3000))),
+                     "whole": (("lat", "lon"), np.ones((3000, 3000)))})
+    ds.to_zarr(tmp_path / "s.zarr", zarr_format=3, encoding={n: {"chunks": (3000, 3000) if n == "whole" else (500, 500)} for n in ds})
     view = tmp_path / "view.json"
     view.write_text(json.dumps({"window": {"lat": 500, "lon": 500}, "batch": 1, "tensors": {"x": {"variables": ["t"]}},
                                 "samples": {"mask": {"variable": "land"}}}))
-    assert json.loads(batchfs.bytes("plan", tmp_path / "s.zarr", "--view", view, "--json", "--memory", "256M"))["samples"] == 36
-    line = batchfs.refusal("plan", tmp_path / "s.zarr", "--view", view, "--memory", "128M")
-    assert "samples.mask.variable: 'land' takes 68.7 MB in memory, which is more than half of --memory 128.0 MB" in line
+    for memory in ("256M", "64M"):  # 69 MB of values
+        assert json.loads(batchfs.bytes("plan", tmp_path / "s.zarr", "--view", view, "--json", "--memory", memory))["samples"] == 36
+    line = batchfs.refusal("plan", tmp_path / "s.zarr", "--view", view, "--memory", "32M")
+    assert "samples.mask: the cells and windows take 35.5 MB of memory or more, and the lists of a view get 32.0 MB of 32.0 MB" in line
+    view.write_text(view.read_text().replace("land", "whole"))
+    line = batchfs.refusal("plan", tmp_path / "s.zarr", "--view", view, "--memory", "64M")
+    assert "samples.mask.variable: the values of 'whole' in a row of its chunks take 69.7 MB of memory or more, and the lists of a view get 48.0 MB of 64.0 MB" in line
+
+
+@pytest.mark.not_sanitized("it takes several times the memory")
+def test_a_mask_along_time_takes_few_bytes_a_position(tmp_path):
+    """The peak of a view with a mask of millions of positions, over that of the view without it."""
+    length = 4_000_000
+    group = zarr.create_group(tmp_path / "s.zarr")
+    group.create_array("t", shape=(length,), chunks=(1 << 18,), dtype="i1", dimension_names=["time"])
+    group.create_array("wet", shape=(length,), chunks=(1 << 18,), dtype="f8", dimension_names=["time"])[:] = 1
+    view = {"variables": ["t"], "window": {"time": 1}, "batch": 16}
+    peaks = []
+    for samples in ({}, {"samples": {"mask": {"variable": "wet"}}}):
+        (tmp_path / "v.json").write_text(json.dumps(view | samples))
+        taken = measure(PROGRAM, "plan", tmp_path / "s.zarr", "--view", tmp_path / "v.json", "--memory", "256M")
+        assert taken.status == 0, taken.error
+        peaks.append(taken.peak)
+    assert peaks[1] - peaks[0] < 12 * length, peaks  # 4 for sums, 4 for those of starts, and bits

@@ -463,3 +463,23 @@ def test_a_copy_stays_within_the_memory(tmp_path, options, passes):
     assert measured.peak <= 200 << 20
     copy = zarr.open_array(out, mode="r")
     assert all(np.array_equal(copy[step], array[step]) for step in range(0, 64, 7))
+
+
+@pytest.mark.not_sanitized("it takes several times the memory")
+@pytest.mark.filterwarnings("ignore")
+def test_strings_take_the_memory_of_a_few_chunks(tmp_path):
+    """300 MB of text, which was held as a whole, and refused beyond 256 MB."""
+    count, chunk = 30_000, 300
+    group = zarr.create_group(tmp_path / "s.zarr")
+    array = group.create_array("name", shape=(count,), chunks=(chunk,), dtype="string", dimension_names=["x"])
+    group.create_array("v", shape=(count,), chunks=(count,), dtype="i4", dimension_names=["x"])[:] = np.arange(count)
+    text = np.array(["a" * 10_000], dtype=object)
+    for first in range(0, count, chunk):
+        array[first:first + chunk] = np.char.mod("%d ", np.arange(first, first + chunk)).astype(object) + text
+    taken = measure(PROGRAM, "rechunk", tmp_path / "s.zarr", "-o", tmp_path / "o.zarr", "--chunks", "x=1000", "--memory", "64M")
+    assert taken.status == 0, taken.error
+    assert taken.peak <= 128 << 20
+    copied = zarr.open_array(tmp_path / "o.zarr" / "name")
+    assert copied.chunks == (chunk,)
+    for first in range(0, count, chunk):
+        assert np.array_equal(copied[first:first + chunk], array[first:first + chunk])

@@ -137,7 +137,28 @@ def test_of_the_positions_that_samples_reach(batchfs, store, tmp_path, size, of,
         follows = np.flatnonzero(np.diff(reached) == 1)
         check(entry["tendency"], np.take(np.diff(values.astype("f8"), axis=time), follows, time), axes)
     by_time = statistics(batchfs, tmp_path, path, view, "--per", "time")["variables"]["msl"]
-    check(by_time, ds.msl.values[selected], (1, 2))  # each position that is kept has its number
+    # Each selected position has its number: those of nothing where no sample reaches it.
+    check({key: np.take(by_time[key], reached) for key in ("count", "nan", "mean", "std", "min", "max")}, ds.msl.values[selected[reached]], (1, 2))
+    for i in sorted(set(range(len(selected))) - set(reached)):
+        assert [by_time[key][i] for key in ("count", "nan", "mean", "std", "min", "max")] == [0, 0, None, None, None, None]
+
+
+def test_numbers_are_needed_where_samples_reach(batchfs, store, tmp_path):
+    """With statistics of the positions that samples reach, that have a number each."""
+    path, ds = store
+    view = {"window": {"time": 1}, "batch": T, "variables": ["msl"], "samples": {"where": {"time": {"hour": [0, 6]}}},
+            "normalize": {"method": "zscore", "statistics": "stats.json"}}
+    file = tmp_path / "view.json"
+    file.write_text(json.dumps(view))
+    batchfs.bytes("statistics", path, "--view", file, "--per", "time", "-o", tmp_path / "stats.json")
+    reached = np.flatnonzero(np.isin(ds.time.dt.hour.values, [0, 6]))
+    kept = ds.msl.values[reached]
+    wanted = (kept - kept.mean((1, 2), keepdims=True)) / kept.std((1, 2), keepdims=True)
+    np.testing.assert_allclose(batchfs.npy("batch", path, "--view", file)[:, 0], wanted, rtol=1e-9, atol=1e-9)
+    file.write_text(json.dumps({key: value for key, value in view.items() if key != "samples"}))
+    label = str(ds.time.values[np.setdiff1d(np.arange(T), reached)[0]].astype("M8[s]"))
+    line = batchfs.refusal("plan", path, "--view", file)
+    assert "there is no finite \"mean\" of" in line and label in line
 
 
 @pytest.mark.parametrize("per", [["none"], ["lat"], ["level", "lon"], ["lat", "lon"], ["time"]], ids="+".join)

@@ -35,6 +35,7 @@ COVERED = {
     "engine/view/samples/missing_counts.cc": "tests/conformance/missing_share_test.py",
     "engine/view/samples/skip_rule.cc": "tests/conformance/missing_share_test.py",
     "engine/view/samples/window_values.cc": "tests/conformance/mask_test.py",
+    "engine/view/reached_numbers.cc": "tests/conformance/statistics_test.py",
     "engine/view/view_channels.cc": "tests/conformance/made_test.py",
     "engine/view/view_plan.cc": "tests/unit/engine/view/window_view_test.cc",
     "engine/view/view_provenance.cc": "tests/unit/engine/view/provenance/provenance_text_test.cc",

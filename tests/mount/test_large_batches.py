@@ -118,10 +118,15 @@ def test_names_and_heads_of_files(mount_at, store, tmp_path):
 @pytest.mark.says("memory-list")
 @pytest.mark.not_sanitized("it takes several times the memory")
 def test_a_batch_with_a_long_list_is_refused(store, tmp_path):
-    """A million samples in random order, and few samples with many positions each."""
+    """A million samples in random order; few with many positions each; two views of half of them in a mixture; patches of xbatcher."""
     positions = [f"#{position}" for position in range(0, SIDE, 2)]
     spread = {"name": "v", "variables": ["t"], "window": {"time": 1}, "select": {"x": positions}, "batch": SIDE}
-    for view, samples in ((VIEWS["all"] | {"order": {"shuffle": "global", "seed": 1}}, SAMPLES), (spread, SIDE)):
+    shuffled = VIEWS["all"] | {"order": {"shuffle": "global", "seed": 1}}
+    alone = {key: shuffled[key] for key in ("variables", "window", "order")}
+    mixed = {"name": "v", "mix": {name: {"view": alone} for name in "ab"}, "batch": {"size": SAMPLES}}
+    patches = {"name": "v", "variables": ["t"], "select": {"x": positions},
+               "xbatcher": {"input_dims": {"time": 1, "x": 1}, "batch_dims": {"time": SIDE, "x": SIDE // 2}, "concat_input_dims": True}}
+    for view, samples in ((shuffled, SAMPLES), (spread, SIDE), (mixed, SAMPLES // 2), (patches, 1)):
         path = tmp_path / "v.json"
         path.write_text(json.dumps(view))
         (tmp_path / "mnt").mkdir(exist_ok=True)

@@ -303,11 +303,100 @@ def test_start_is_of_mixtures(made, tmp_path):
             plain.load_state_dict(mixed.state_dict())
 
 
-def test_other_views_have_no_components_and_mixtures_no_single_scale(made):
+@pytest.fixture(scope="module")
+def levels(tmp_path_factory):
+    """Two stores with levels; in the second, the variable has another name, and the store other labels along y."""
+    folder, data = tmp_path_factory.mktemp("levels"), {}
+    for seed, (name, steps) in enumerate(N.items()):
+        values = np.random.default_rng(seed).normal(250, 20, (steps, 3, 5)).astype("f4")
+        data[name] = xr.Dataset({"t" if name == "a" else "temperature": (("time", "level", "y"), values), "q": (("time", "level", "y"), values / 100)},
+                                {"time": pd.date_range(f"200{seed}-01-01", periods=steps, freq="6h"), "level": [500.0, 700.0, 850.0],
+                                 "y": np.arange(5.0) + seed})
+        data[name].to_zarr(folder / f"{name}.zarr", zarr_format=2)
+    return data, folder
+
+
+def numbers(of, dims):
+    """Statistics of an array along dimensions, as `batchfs statistics` writes them."""
+    axes = tuple(dim for dim in of.dims if dim not in dims)
+    entry = {"mean": of.mean(axes).values.tolist(), "std": of.std(axes).values.tolist()}
+    return entry | ({"dims": list(dims), "coordinates": {dim: of[dim].values.astype("M8[s]" if dim == "time" else float).astype(str if dim == "time" else float).tolist() for dim in dims}} if dims else {})
+
+
+def scaled(data, dims, **normalize):
+    """A mixture of stacks of two variables: the first view keeps "q" as it is, the second normalizes all."""
+    mix = {}
+    for name, t in (("a", "t"), ("b", "temperature")):
+        statistics = {t: numbers(data[name][t], dims[name])} | ({"q": numbers(data[name].q, [])} if name == "b" else {})
+        mix[name] = {"store": name, "view": {
+            "window": {"time": 1}, "tensors": {"x": {"variables": [t, "q"], "stack": "channel"}}, "order": ORDERS[name],
+            "normalize": {"method": "zscore", "statistics": statistics, "variables": list(statistics)} | normalize.get(name, {})}}
+    return {"name": "v", "mix": mix, "batch": {"size": 8}}
+
+
+def stored(data, batch):
+    """The stored values at each sample's place, as the tensor has them."""
+    rows = []
+    for view, time in zip(batch.component, batch.labels["time"]):
+        one = data[view].sel(time=time)
+        rows.append(np.concatenate([one["t" if view == "a" else "temperature"].values, one.q.values])[:, None])
+    return np.array(rows).reshape(batch["x"].shape)
+
+
+@pytest.mark.parametrize("dims", [{"a": [], "b": []}, {"a": ["level"], "b": []}, {"a": ["level"], "b": ["level"]}], ids=str)
+def test_denormalize_takes_the_numbers_of_each_samples_view(levels, dims):
+    data, folder = levels
+    with opened((None, None, None, folder), scaled(data, dims)) as dataset:
+        seen = set()
+        for batch in dataset:
+            seen |= set(batch.component)
+            wanted = stored(data, batch)
+            assert not np.allclose(batch["x"].numpy(), wanted, rtol=1e-3)
+            np.testing.assert_allclose(batch["x"].denormalize(), wanted, rtol=2e-6, atol=1e-5)
+            np.testing.assert_allclose(batch.denormalize("x", batch["x"].numpy() * 0 + 1) - batch.denormalize("x", batch["x"].numpy() * 0),
+                                       spread(data, batch, dims), rtol=1e-4)
+            copy = pickle.loads(pickle.dumps(batch))
+            np.testing.assert_array_equal(copy["x"].denormalize(), batch["x"].denormalize())
+            if len(set(batch.component)) > 1:
+                with pytest.raises(batchfs.InvalidArgument, match="normalized with numbers of the shape"):
+                    batch.denormalize("x", batch["x"].numpy()[:1])
+        assert seen == {"a", "b"}
+
+
+def spread(data, batch, dims):
+    """The standard deviation of each value of the tensor, 1 where it is not normalized."""
+    rows = []
+    for view in batch.component:
+        t = data[view]["t" if view == "a" else "temperature"]
+        one = t.std([dim for dim in t.dims if dim not in dims[view]]).values
+        q = data[view].q.std().values if view == "b" else 1
+        rows.append(np.concatenate([np.broadcast_to(np.reshape(one, (-1, 1)), (3, 5)), np.broadcast_to(q, (3, 5))]))
+    return np.array(rows).reshape(batch["x"].shape)
+
+
+@pytest.mark.parametrize("dims, more, message", [
+    ({"a": ["time"], "b": []}, {}, "'t' is normalized along 'time', a dimension of \"window\" of a mixture"),
+    ({"a": ["y"], "b": []}, {}, "the views of the mixture have different labels along 'y'"),
+    ({"a": [], "b": []}, {"a": {"method": "log1p", "scale": 1, "then": "zscore"}}, "log1p cuts off"),
+])
+def test_numbers_that_a_mixture_cannot_place_are_an_error(levels, dims, more, message):
+    data, folder = levels
+    with opened((None, None, None, folder), scaled(data, dims, **more)) as dataset:
+        batch = next(batch for batch in dataset if "a" in batch.component)
+        with pytest.raises(batchfs.NotSupported, match=message):
+            batch["x"].denormalize()
+
+
+def test_a_mixture_without_normalize_is_returned_as_it_is(made):
+    _, socket, _, _ = made
+    batch = next(iter(batchfs.open(socket, "two")))
+    assert np.shares_memory(batch["t"].denormalize(), batch["t"].numpy())
+    scaled = next(iter(batchfs.open(socket, "scaled")))
+    np.testing.assert_allclose(scaled["t"].denormalize(), scaled["t"].numpy() * 2 + 0.5, rtol=1e-6)
+
+
+def test_other_views_have_no_components(made):
     _, socket, _, folder = made
-    batch = next(iter(batchfs.open(socket, "scaled")))
-    with pytest.raises(batchfs.NotSupported, match="the views of a mixture have numbers of their own"):
-        batch["t"].denormalize()
     with batchfs.open(folder / "a.zarr", {"window": {"time": 1}}, program=PROGRAM) as plain:
         with pytest.raises(batchfs.InvalidArgument, match="is not a mixture"):
             _ = next(iter(plain)).component

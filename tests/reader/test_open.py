@@ -32,7 +32,7 @@ def test_the_values_are_those_of_zarr(field):
         assert data[-1].index.tolist() == [16, 17]
 
 
-@pytest.mark.parametrize("kind", ["path", "string", "relative", "yaml", "url"])
+@pytest.mark.parametrize("kind", ["path", "string", "relative", "yaml", "url", "one slash", "localhost"])
 def test_a_view_may_be_a_file_and_a_store_a_url(field, view_file, tmp_path, monkeypatch, kind):
     store, values = field
     view = view_file
@@ -44,10 +44,24 @@ def test_a_view_may_be_a_file_and_a_store_a_url(field, view_file, tmp_path, monk
     if kind == "yaml":
         view = tmp_path / "view.yaml"
         view.write_text("window: {time: 1}\nvariables: [field]\nbatch: {size: 4}\n")
-    if kind == "url":
-        store = f"file://{store}"
+    if kind in ("url", "one slash", "localhost"):
+        store = {"url": "file://", "one slash": "FILE:", "localhost": "file://localhost"}[kind] + str(store)
     with batchfs.open(store, view=view) as data:
         assert same(values_of(data), values)
+
+
+def test_words_of_stores(tmp_path, monkeypatch):
+    from batchfs._program import local_path, store_word
+
+    monkeypatch.chdir(tmp_path)
+    here = str(tmp_path)
+    assert [store_word(place) for place in ("a", "/a", "file:/a", "FILE:///a", "file://localhost/a", "file://a", "icechunk+a", "icechunk+file:/a",
+                                            "reference::a.json")] == [
+        f"{here}/a", "/a", "/a", "/a", "/a", f"{here}/a", f"icechunk+{here}/a", "icechunk+/a", f"reference::{here}/a.json"]
+    # The program refuses the last ones, and names the form to write.
+    for place in ("s3://b/x", "HTTP://h/x", "icechunk+s3://b/x", "s3:/b/x", "file:x"):
+        assert store_word(place) == place
+    assert local_path("file:x") is None and local_path("c:/x") == "c:/x" and local_path("s3:x") == "s3:x"
 
 
 def test_nothing_waits_by_the_clock_where_a_server_is_started_or_found(field, runtime, monkeypatch):

@@ -35,6 +35,9 @@ class GroupDatasets {
   /// The store outlives it. An incomplete hierarchy is replaced as views name more arrays.
   explicit GroupDatasets(OpenedStore& opened) : opened_(opened) {}
 
+  /// Bytes: --memory, or its default.
+  std::uint64_t memory() const { return opened_.memory; }
+
   /// The dataset of --group, or of the root; for an image of several levels, that of --level or of
   /// the first level.
   std::shared_ptr<const Dataset> chosen();

@@ -14,8 +14,8 @@
 #include "engine/base/system_error.h"
 #include "engine/store/cloud/cache_access.h"
 #include "engine/store/icechunk/signs.h"
+#include "engine/store/place.h"
 #include "engine/store/references/reference_store.h"
-#include "engine/store/uri.h"
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/given_options.h"
@@ -335,6 +335,7 @@ std::uint64_t engine_memory(const StoreOptions& options) {
 
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
+  const std::string place = usual_place(options.store);
   const std::uint64_t memory = memory_of(options);
   keep_pooled(pooled_of(memory));
   opened.budget = engine_memory(options);
@@ -344,14 +345,12 @@ OpenedStore open_zarr(const StoreOptions& options) {
   if (config.version_memory == 0)
     config.version_memory = version_memory(memory, 1 + options.others.size());
   try {
-    opened.store = open_store(options.store, config);
-    opened.hierarchy = read_hierarchy(opened.store, options.store, config);
+    opened.store = open_store(place, config);
+    opened.hierarchy = read_hierarchy(opened.store, place, config);
   } catch (const Error& error) {
     // A place inside the store names itself.
-    const std::string url = opened.store != nullptr ? opened.store->url() : options.store;
-    const std::string path =
-        options.store.starts_with("file://") ? path_of_file_url(options.store) : options.store;
-    if (error.where() != url && error.where() != path && !error.where().empty()) throw;
+    const std::string url = opened.store != nullptr ? opened.store->url() : place;
+    if (error.where() != url && error.where() != place && !error.where().empty()) throw;
     if (error.where().empty() && opened.store == nullptr)
       throw;  // the URL as typed may hold secrets
     throw Error(error.code(), error.why(),

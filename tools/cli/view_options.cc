@@ -43,7 +43,7 @@ struct ViewSource {
 
 /// The text of a view that a mixture of this text names or holds.
 ViewText text_of(const MixComponent& component, const ViewText& mixture,
-                 const CheckFile& check_file) {
+                 const CheckFile& check_file, std::uint64_t memory) {
   ViewText text;
   if (component.file.empty()) {
     text = {component.view.dump(-1, ' ', false, Json::error_handler_t::replace), component.name,
@@ -53,6 +53,7 @@ ViewText text_of(const MixComponent& component, const ViewText& mixture,
     if (check_file) check_file(file);
     try {
       text = read_view_text(file);
+      check_view_memory(text, memory);
     } catch (Error& error) {
       throw Error(error.code(), fmt::format("{}: {}", component.path, error.why()), error.where());
     }
@@ -82,6 +83,7 @@ ViewSource read_view(GroupDatasets& datasets, const std::string& file,
                      const CheckFile& check_file = {},
                      const std::optional<StandardInput>& input = {}) {
   ViewText text = read_view_text(file, input);
+  check_view_memory(text, datasets.memory());
   if (input && !input->start.empty())
     text.json = with_mix_start(text.json, input->start, text.where);
   if (!is_mixture(text.json, text.where)) return source_of(datasets, std::move(text), check_file);
@@ -89,7 +91,8 @@ ViewSource read_view(GroupDatasets& datasets, const std::string& file,
   source.mix = parse_mix_spec(text.json, text.name, text.where);
   for (const MixComponent& component : source.mix->components)
     source.mixed.push_back(source_of(datasets.of_store(component.store, component.path + ".store"),
-                                     text_of(component, text, check_file), check_file));
+                                     text_of(component, text, check_file, datasets.memory()),
+                                     check_file));
   source.dataset = source.mixed.front().dataset;
   source.text = std::move(text);
   return source;

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/base/limits.h"
+#include "engine/base/strings.h"
 #include "engine/base/yaml.h"
 #include "tools/cli/store_options.h"
 
@@ -40,7 +42,34 @@ bool begins_as_json(const std::string& text) {
   return first == std::string::npos || text[first] == '{' || text[first] == '/';
 }
 
+/// Bytes that reading a view takes, at most: a tensor, which is a member of an object, has a
+/// description, a label in a list has its text and a selector.
+std::uint64_t reading_memory(std::string_view json) {
+  constexpr std::uint64_t kMember = 4096, kElement = 400, kText = 4;
+  std::uint64_t members = 0, elements = 0;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '"')
+      while (++i < json.size() && json[i] != '"') i += json[i] == '\\' ? 1 : 0;
+    else if (json[i] == ':')
+      ++members;
+    else if (json[i] == ',' || json[i] == '[' || json[i] == '{')
+      ++elements;
+  }
+  return members * kMember + elements * kElement + json.size() * kText;
+}
+
 }  // namespace
+
+void check_view_memory(const ViewText& view, std::uint64_t memory) {
+  const std::uint64_t bytes = reading_memory(view.json);
+  if (bytes <= max_lists(memory)) return;
+  throw Error(ErrorCode::no_memory,
+              fmt::format("reading it takes up to {} of memory, and the lists of a view get {} of "
+                          "{}; give more with --memory, or write a long list of samples into a "
+                          "file of its own: \"samples\": {{\"list\": FILE}}",
+                          format_size(bytes), format_size(max_lists(memory)), format_size(memory)),
+              view.where);
+}
 
 std::optional<StandardInput> read_standard_input(const std::vector<std::string>& files) {
   const auto count = std::count(files.begin(), files.end(), kStandardInput);

@@ -1,6 +1,7 @@
 #pragma once
 // The text of a view: from a file, JSON or YAML, or from standard input.
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -32,5 +33,8 @@ std::optional<StandardInput> read_standard_input(const std::vector<std::string>&
 /// Without `input`, reads standard input here.
 ViewText read_view_text(const std::string& file,
                         const std::optional<StandardInput>& input = std::nullopt);
+
+/// Throws no_memory where reading the view takes more than its lists may: `memory` is --memory.
+void check_view_memory(const ViewText& view, std::uint64_t memory);
 
 }  // namespace batchfs

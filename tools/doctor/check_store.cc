@@ -8,6 +8,7 @@
 
 #include "engine/base/answer_within.h"
 #include "engine/base/strings.h"
+#include "engine/store/place.h"
 #include "engine/zarr/hierarchy.h"
 #include "tools/cli/given_options.h"
 #include "tools/cli/text.h"
@@ -67,7 +68,7 @@ std::string read_soon(const std::string& path) {
 }  // namespace
 
 std::string next_step(const Error& error, const std::string& store, const std::string& damaged) {
-  const bool remote = store.find("://") != std::string::npos && !store.starts_with("file://");
+  const bool remote = store.find("://") != std::string::npos;
   switch (error.code()) {
     case ErrorCode::not_found:
       return remote
@@ -95,10 +96,12 @@ std::string next_step(const Error& error, const std::string& store, const std::s
   }
 }
 
-Checks check_store(const StoreOptions& options) {
+Checks check_store(const StoreOptions& named) {
   using enum Check::State;
   Checks checks;
+  StoreOptions options = named;
   try {
+    options.store = usual_place(named.store);
     const Watch watch;
     const OpenedStore opened = open_zarr(options);
     const std::string what =

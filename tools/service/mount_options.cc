@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/json.h"
+#include "engine/store/place.h"
 #include "tools/cli/command.h"
 
 namespace batchfs {
@@ -144,7 +145,7 @@ bool is_in(const std::filesystem::path& path, const std::filesystem::path& folde
 /// into `mount` by its name is not followed: the mount itself might have to resolve the links.
 std::optional<std::filesystem::path> local_path(std::string place,
                                                 const std::filesystem::path& mount) {
-  if (place.starts_with("file://")) place.erase(0, 7);
+  place = split_kind(usual_place(place)).place;
   if (place.empty() || place.find("://") != std::string::npos) return std::nullopt;
   if (const auto named = std::filesystem::absolute(place).lexically_normal(); is_in(named, mount))
     return named;

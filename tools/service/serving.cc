@@ -16,6 +16,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine_errors.h"
+#include "engine/store/place.h"
 #include "engine/view/samples/duration.h"
 #include "engine/view/view_limits.h"
 #include "fs/formats/formats.h"
@@ -27,9 +28,9 @@
 namespace batchfs {
 
 std::string absolute_store(const std::string& store) {
-  return store.find("://") == std::string::npos
-             ? std::filesystem::absolute(store).lexically_normal().string()
-             : store;
+  const auto [kind, place] = split_kind(usual_place(store));
+  if (place.empty() || place.find("://") != std::string::npos) return kind + place;
+  return kind + std::filesystem::absolute(place).lexically_normal().string();
 }
 
 std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
@@ -77,6 +78,28 @@ void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) {
   if (bytes > budget) throw batch_larger_than_budget(bytes, budget).at("view " + view.name());
 }
 
+std::size_t parts_of(const View& view, const std::vector<std::int64_t>& samples, PlanLimit limit) {
+  std::vector<std::int64_t> places(samples.size());
+  std::iota(places.begin(), places.end(), 0);
+  return view.plan_samples(samples, places, limit).parts.size();
+}
+
+/// Parts of the first rows of the first batch. Precondition: each row is a sample.
+std::size_t parts_of_few(const View& view, PlanLimit limit) {
+  const std::vector<std::int64_t> samples = view.samples_in(0, 0, {0, kRowsAtATime});
+  if (view.components().empty()) return parts_of(view, samples, limit);
+  std::size_t parts = 0;
+  std::int64_t first = 0;  // number of the component's first sample
+  for (const auto& component : view.components()) {
+    std::vector<std::int64_t> own;
+    for (const std::int64_t sample : samples)
+      if (sample >= first && sample - first < component->samples()) own.push_back(sample - first);
+    if (!own.empty()) parts += parts_of(*component, own, limit);
+    first += component->samples();
+  }
+  return parts;
+}
+
 /// Throws no_memory where the list of the parts of the first batch is longer than one may be. Looks
 /// at few rows, and at the others where those have many parts.
 void check_list_of_parts(const View& view, std::uint64_t budget) try {
@@ -86,18 +109,14 @@ void check_list_of_parts(const View& view, std::uint64_t budget) try {
     if (rows > 0) view.plan(0, 0, limit);
     return;
   }
-  if (!view.components().empty() || view.sample_count(0) != rows) return;
-  std::vector<std::int64_t> places(kRowsAtATime);
-  std::iota(places.begin(), places.end(), 0);
-  try {
-    const BatchPlan few =
-        view.plan_samples(view.samples_in(0, 0, {0, kRowsAtATime}), places, limit);
-    const double bytes = static_cast<double>(few.parts.size() * sizeof(Part));
-    if (bytes * static_cast<double>(rows) <= static_cast<double>(limit.bytes * kRowsAtATime))
-      return;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::no_memory) throw;
-  }
+  const bool are_samples = view.sample_count(0) == rows;  // those of xbatcher have several rows
+  if (are_samples) try {
+      const double bytes = static_cast<double>(parts_of_few(view, limit) * sizeof(Part));
+      if (bytes * static_cast<double>(rows) <= static_cast<double>(limit.bytes * kRowsAtATime))
+        return;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory) throw;
+    }
   view.plan(0, 0, limit);  // whose error names the batch
 } catch (Error& error) {
   throw error.at("view " + view.name());

@@ -6,6 +6,7 @@
 #include "engine/store/cloud/cloud_store.h"
 #include "engine/store/http/http_transfer.h"
 #include "engine/store/http/response_checks.h"
+#include "engine/store/place.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
@@ -35,20 +36,13 @@ std::optional<HttpResponse> ask_store(ObjectService& service, HttpClient& client
   return std::nullopt;
 }
 
-/// The address in "icechunk+s3://..." and "reference::https://...".
-std::string without_kind(const std::string& typed) {
-  for (const std::string_view kind : {"icechunk+", "reference::"})
-    if (typed.starts_with(kind)) return typed.substr(kind.size());
-  return typed;
-}
-
 }  // namespace
 
 std::vector<CacheProbe> probe_caches(const std::string& typed, const StoreConfig& config) {
   std::vector<CacheProbe> probes;
-  const std::string place = without_kind(typed);
+  const std::string place = split_kind(usual_place(typed)).place;
   const std::size_t colon = place.find("://");
-  if (colon == std::string::npos || place.starts_with("file:")) return probes;
+  if (colon == std::string::npos || place.starts_with("file://")) return probes;
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
   const StoreEnvironment environment = process_environment(client);
   const auto service = make_object_service(place, config, client, environment);

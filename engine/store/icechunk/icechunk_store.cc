@@ -15,6 +15,7 @@
 #include "engine/store/icechunk/snapshot.h"
 #include "engine/store/icechunk/store_keys.h"
 #include "engine/store/object_versions.h"
+#include "engine/store/place.h"
 #include "engine/store/virtual/virtual_places.h"
 
 namespace batchfs {
@@ -62,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> virtual_containers(icechunk::By
       const auto value = member.find(name);
       return value ? std::string(value->text().value_or("")) : std::string();
     };
-    std::string url = text("url_prefix");
+    std::string url = usual_url(text("url_prefix"));
     // Old configurations have a few that are not URLs.
     if (url.find("://") != std::string::npos) found.emplace_back(text("name"), std::move(url));
   }

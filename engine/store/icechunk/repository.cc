@@ -146,9 +146,10 @@ std::string manifest_key(const ObjectId& id) { return "manifests/" + base32(id);
 std::string chunk_key(const ObjectId& id) { return "chunks/" + base32(id); }
 
 Error removed(const std::string& what) {
-  return Error(ErrorCode::stale, "the repository no longer has the " + what +
-                                     " that this snapshot needs: its garbage collection removed "
-                                     "it; open a snapshot that a branch or tag still names");
+  return Error(ErrorCode::stale, "the repository does not have the " + what +
+                                     " that this snapshot needs: garbage collection removed it, or "
+                                     "a copy left it out; open a snapshot that a branch or tag "
+                                     "still names");
 }
 
 Repository::Repository(std::shared_ptr<Store> entry, const IcechunkOptions& options,

@@ -13,6 +13,8 @@
 #include "engine/base/error.h"
 #include "engine/base/strings.h"
 #include "engine/store/output/output_store.h"
+#include "engine/store/place.h"
+#include "engine/store/uri.h"
 
 namespace batchfs {
 
@@ -65,11 +67,12 @@ std::string place_in_device(const std::string& path) {
   return device + ":" + (root == "/" ? rest : root + rest);
 }
 
-Resolved resolved(const std::string& url) {
+Resolved resolved(const std::string& named) {
+  const std::string url = usual_place(named);
   const std::size_t colon = url.find("://");
   const std::string scheme = colon == std::string::npos ? "" : url.substr(0, colon);
   Resolved place;
-  place.path = scheme == "file" ? url.substr(7) : url;
+  place.path = scheme == "file" ? path_of_file_url(url) : url;
   if (!scheme.empty() && scheme != "file") {
     place.path = shown_output(place.path);
     while (place.path.size() > 1 && place.path.back() == '/') place.path.pop_back();

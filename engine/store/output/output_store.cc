@@ -6,6 +6,7 @@
 
 #include "engine/store/cloud/cloud_store.h"
 #include "engine/store/output/cloud_output.h"
+#include "engine/store/place.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
@@ -30,7 +31,8 @@ std::string shown_output(const std::string& url) {
   return may_be_signed ? url.substr(0, url.find('?')) : url;
 }
 
-std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConfig& config) {
+std::shared_ptr<OutputStore> open_output(const std::string& place, const StoreConfig& config) {
+  const std::string url = usual_place(place);
   const std::string scheme = scheme_in(url);
   if (scheme.empty() || scheme == "file") {
     std::string path = scheme.empty() ? url : path_of_file_url(url);

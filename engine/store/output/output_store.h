@@ -61,7 +61,7 @@ class OutputStore {
 
 /// A path, file://, s3://, gs:// or az://. Nothing is made there before the first put. Throws
 /// not_supported for other places, by name.
-std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConfig& config);
+std::shared_ptr<OutputStore> open_output(const std::string& place, const StoreConfig& config);
 
 /// Opens an output in a local directory, which need not exist.
 std::shared_ptr<OutputStore> open_local_output(const std::string& path);

@@ -9,6 +9,7 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
+#include "engine/store/place.h"
 #include "engine/store/uri.h"
 #include "engine/store/virtual/virtual_places.h"
 
@@ -35,31 +36,38 @@ std::string_view usual(std::string_view scheme) {
 
 }  // namespace
 
-bool is_relative(std::string_view file) {
-  return !file.starts_with('/') && file.find("://") == std::string_view::npos;
+bool is_relative(std::string_view named) {
+  const std::string file = usual_url(std::string(named));
+  return !file.starts_with('/') && file.find("://") == std::string::npos;
 }
 
-std::string absolute_location(std::string_view file, const std::string& place) {
-  const auto refuse = [file](const char* why) {
+std::string absolute_location(std::string_view named, const std::string& place) {
+  const std::string file = usual_url(std::string(named));
+  const auto refuse = [&file](const std::string& why) {
     // The text after '?' may be a secret.
-    const std::string_view shown = file.substr(0, std::min<std::size_t>(file.find('?'), 200));
+    const std::string shown = file.substr(0, std::min<std::size_t>(file.find('?'), 200));
     return Error(ErrorCode::not_supported,
                  fmt::format("the chunk lies in '{}', {}", printable(shown), why));
   };
   const std::size_t colon = file.find("://");
-  if (file.substr(0, colon).find("::") != std::string_view::npos)
+  if (file.substr(0, colon).find("::") != std::string::npos)
     throw refuse("a chain of file systems, which batchfs does not read");
   if (file.starts_with("data:")) throw refuse("a data URL, which batchfs does not read");
-  if (colon != std::string_view::npos) {
-    const std::string scheme = to_lower(std::string(file.substr(0, colon)));
+  if (colon != std::string::npos) {
+    const std::string scheme = file.substr(0, colon);
     if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end())
       throw refuse("a file system that batchfs does not know");
-    return std::string(usual(scheme)) + std::string(file.substr(colon));
+    return std::string(usual(scheme)) + file.substr(colon);
   }
-  if (file.starts_with('/')) return "file://" + std::string(file);
+  if (file.starts_with('/')) return "file://" + file;
+  try {
+    usual_place(file);
+  } catch (const Error& error) {
+    throw refuse("which cannot be found: " + error.why());
+  }
   const std::size_t begin = place.find("://") + 3;
   const std::size_t path = std::min(place.find('/', begin), place.size());
-  std::string relative(file);
+  std::string relative = file;
   if (is_web(place.substr(0, begin - 3))) relative = percent_encode(relative, "/");
   return place.substr(0, path) + normal_path(place.substr(path) + "/" + relative);
 }

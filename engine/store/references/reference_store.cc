@@ -80,7 +80,7 @@ Error with_remedy(const Error& error, std::string_view file) {
                      "; the reference has a signature, which may have expired: make the references "
                      "again, or give --virtual PREFIX=URL?SIGNATURE",
                  error.where());
-  if (!file.empty() && is_relative(file) && error.code() == ErrorCode::stale)
+  if (!file.empty() && is_relative(file) && VirtualPlaces::is_gone(error))
     return Error(error.code(),
                  fmt::format("{}; the set names it '{}', relative to the set's directory",
                              error.why(), printable(file)),

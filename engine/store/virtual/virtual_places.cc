@@ -11,12 +11,14 @@
 #include "engine/base/strings.h"
 #include "engine/base/utf8.h"
 #include "engine/store/object_versions.h"
+#include "engine/store/place.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
 
 namespace {
 
+constexpr const char* kNotThere = " is not there";
 constexpr std::string_view kContainer = "vcc://", kFile = "file://";
 
 std::string with_slash(std::string text) {
@@ -35,8 +37,10 @@ std::string shown_url(const std::string& url) {
   return printable(shown);
 }
 
-/// Files of this machine have one URL each: decoded, without "..". Other URLs stay as they are.
-std::string normal_url(const std::string& url, bool encoded) {
+/// Files of this machine have one URL each: decoded, without "..". Other URLs have their scheme in
+/// lower case.
+std::string normal_url(const std::string& written, bool encoded) {
+  const std::string url = usual_url(written);
   if (!url.starts_with(kFile)) return url;
   std::string path = path_of_file_url(url);
   if (encoded) path = percent_decode(path.substr(0, path.find_first_of("?#")));
@@ -97,7 +101,8 @@ VirtualPlaces::VirtualPlaces(std::shared_ptr<Store> own, const VirtualOptions& o
     const std::string prefix =
         is_path ? normal_url(std::string(kFile) + named, false) : normal_url(named, true);
     check_prefix(prefix);
-    const std::string url = equals == std::string::npos ? prefix : text.substr(equals + 1);
+    const std::string url =
+        equals == std::string::npos ? prefix : usual_place(text.substr(equals + 1));
     if (url.empty())
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("--virtual '{}' names nothing after '='", shown_url(text)));
@@ -139,11 +144,12 @@ VirtualPlaces::File VirtualPlaces::find(std::string_view text) {
   const bool has_control = std::any_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
-  if (has_control || !is_utf8(text) || text.find("://") == std::string_view::npos)
+  const std::string location =
+      has_control || !is_utf8(text) ? "" : normal_url(absolute(text), manner_.encoded);
+  if (location.find("://") == std::string::npos)
     throw Error(ErrorCode::corrupt,
                 fmt::format("the {} names a file '{}', which is not a URL", manner_.list,
                             printable(std::string(text.substr(0, 200)))));
-  const std::string location = normal_url(absolute(text), manner_.encoded);
   const bool is_file = location.starts_with(kFile);
   for (Place& place : places_) {
     if (!location.starts_with(place.prefix)) continue;
@@ -243,8 +249,10 @@ void VirtualPlaces::stop() {
 }
 
 Error VirtualPlaces::gone(const std::string& shown) {
-  return Error(ErrorCode::stale, shown + ", which the chunk lies in, is not there any more");
+  return Error(ErrorCode::corrupt, shown + ", which the chunk lies in," + kNotThere);
 }
+
+bool VirtualPlaces::is_gone(const Error& error) { return error.why().ends_with(kNotThere); }
 
 Error VirtualPlaces::too_short() const {
   return Error(

@@ -80,6 +80,7 @@ class VirtualPlaces {
 
   /// The errors of a referring store for a file that is missing, or that ends too early.
   static Error gone(const std::string& shown);
+  static bool is_gone(const Error& error);
   Error too_short() const;
 
  private:

@@ -181,13 +181,20 @@ class MixedView final : public View {
     schema["block"] = schedule_.block();
     schema["period"] = schedule_.counts().period;
     Json components = Json::array();
-    for (std::size_t c = 0; c < views_.size(); ++c)
+    for (std::size_t c = 0; c < views_.size(); ++c) {
       components.push_back({{"name", mix_.components[c].name},
                             {"first", first_samples_[c]},
                             {"samples", views_[c]->samples()},
                             {"rate", schedule_.counts().rates[c]},
                             {"per_epoch", schedule_.counts().per_epoch[c]},
                             {"start", mix_.components[c].start.json()}});
+      if (!views_[c]->spec_.normalize) continue;
+      // The variables that the numbers of its "normalize" belong to: names may differ.
+      const Json own = views_[c]->schema();
+      Json& tensors = components.back()["tensors"] = Json::object();
+      for (const Json& tensor : own["tensors"])
+        tensors[tensor["name"].get<std::string>()] = tensor["variables"];
+    }
     schema["components"] = std::move(components);
     return schema;
   }

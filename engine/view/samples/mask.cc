@@ -26,88 +26,96 @@ struct Cells {
 
 constexpr std::int64_t kMaxCells = INT64_C(1) << 27;
 
+/// Is a value that the mask reads marked?
+bool is_marked(const MaskSpec& mask, LabelNumber value) {
+  if (std::isnan(value)) return false;
+  if (!mask.above && !mask.below) return value != 0;
+  return (!mask.above || value > *mask.above) && (!mask.below || value < *mask.below);
+}
+
 /// Marked cells: 1, else 0.
-Cells read_cells(const MaskSpec& mask, const WindowValues& values) {
+Cells read_cells(const MaskSpec& mask, const WindowMarks& marks) {
   Cells cells;
   std::int64_t size = 1;
-  for (const WindowValues::Axis& axis : values.axes) {
+  for (const WindowMarks::Axis& axis : marks.axes) {
     cells.shape.push_back(axis.selected.size());
     if (__builtin_mul_overflow(size, axis.selected.size(), &size) || size > kMaxCells)
       throw Error(ErrorCode::not_supported,
                   fmt::format("{}: the selection has more than 134,217,728 cells", mask.path));
   }
   cells.counts.reserve(static_cast<std::size_t>(size));
-  const auto marked = [&](LabelNumber value) {
-    if (std::isnan(value)) return false;
-    if (!mask.above && !mask.below) return value != 0;
-    return (!mask.above || value > *mask.above) && (!mask.below || value < *mask.below);
-  };
   auto look = [&](auto&& self, std::size_t d, std::int64_t place) -> void {
-    if (d == values.axes.size()) {
-      cells.counts.push_back(marked(values.at(place)) ? 1 : 0);
+    if (d == marks.axes.size()) {
+      cells.counts.push_back(marks.marked[static_cast<std::size_t>(place)] ? 1 : 0);
       return;
     }
-    for (std::int64_t p = 0; p < cells.shape[d]; ++p)
-      self(self, d + 1, place + values.offset(d, p));
+    for (std::int64_t p = 0; p < cells.shape[d]; ++p) self(self, d + 1, place + marks.offset(d, p));
   };
   look(look, 0, 0);
   return cells;
 }
 
-/// Positions [begin, end) along a dimension, for each start.
-using MaskStretches = std::vector<std::pair<std::int64_t, std::int64_t>>;
+/// Positions [begin, end) along a dimension.
+using MaskStretch = std::pair<std::int64_t, std::int64_t>;
 
 /// How many positions of a stretch there are: those outside are none, but on a circle.
-std::int64_t length_of(std::pair<std::int64_t, std::int64_t> stretch, std::int64_t size,
-                       bool circle) {
+std::int64_t length_of(MaskStretch stretch, std::int64_t size, bool circle) {
   if (circle) return stretch.second - stretch.first;
   return std::max<std::int64_t>(
       0, std::min(stretch.second, size) - std::max<std::int64_t>(stretch.first, 0));
 }
 
+/// Along one dimension: what the mask is tested over for each start, the footprint or the middle.
+struct MaskAxis {
+  const MaskSpec& mask;
+  const WindowGrid& grid;
+  const WindowDim& window;
+  const Reach& reach;
+  std::size_t w;      // number of the window dimension
+  std::int64_t size;  // positions
+
+  std::int64_t starts() const { return grid.counts[w]; }
+  MaskStretch stretch(std::int64_t i) const {
+    const std::int64_t start = grid.start(w, i), middle = start + window.size / 2;
+    return mask.center ? MaskStretch(middle, middle + 1) : reach.footprint(start);
+  }
+  std::int64_t length(std::int64_t i) const { return length_of(stretch(i), size, window.wrap); }
+};
+
 /// Replaces the positions of dimension `d` by starts: the sums over their stretches.
-void add_up(Cells& cells, std::size_t d, const MaskStretches& stretches, bool circle) {
-  const std::int64_t size = cells.shape[d];
+void add_up(Cells& cells, std::size_t d, const MaskAxis& axis) {
+  const std::int64_t size = cells.shape[d], starts = axis.starts();
   std::size_t outer = 1, inner = 1;
   for (std::size_t k = 0; k < d; ++k) outer *= static_cast<std::size_t>(cells.shape[k]);
   for (std::size_t k = d + 1; k < cells.shape.size(); ++k)
     inner *= static_cast<std::size_t>(cells.shape[k]);
-  std::vector<std::uint32_t> result(outer * stretches.size() * inner);
-  std::vector<std::uint32_t> before((static_cast<std::size_t>(size) + 1) * inner);  // sums
+  const std::size_t row = static_cast<std::size_t>(size) * inner;
+  std::vector<std::uint32_t> result(outer * static_cast<std::size_t>(starts) * inner);
+  std::uint32_t* to = result.data();
   for (std::size_t o = 0; o < outer; ++o) {
-    const std::uint32_t* from = cells.counts.data() + o * static_cast<std::size_t>(size) * inner;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(size) * inner; ++i)
-      before[i + inner] = before[i] + from[i];
-    const auto sum = [&](std::int64_t position, std::size_t i) -> std::int64_t {
+    // Sums up to each position, it included.
+    std::uint32_t* const sums = cells.counts.data() + o * row;
+    for (std::size_t i = inner; i < row; ++i) sums[i] += sums[i - inner];
+    const auto before = [&](std::int64_t position, std::size_t i) -> std::int64_t {
       std::int64_t turns = 0;
-      if (circle) {
+      if (axis.window.wrap) {
         turns = position / size - (position % size < 0 ? 1 : 0);
         position -= turns * size;
       } else {
         position = std::clamp<std::int64_t>(position, 0, size);
       }
-      return turns * std::int64_t{before[static_cast<std::size_t>(size) * inner + i]} +
-             before[static_cast<std::size_t>(position) * inner + i];
+      const std::int64_t here =
+          position == 0 ? 0 : sums[static_cast<std::size_t>(position - 1) * inner + i];
+      return turns == 0 ? here : turns * std::int64_t{sums[row - inner + i]} + here;
     };
-    for (std::size_t s = 0; s < stretches.size(); ++s)
+    for (std::int64_t s = 0; s < starts; ++s) {
+      const MaskStretch stretch = axis.stretch(s);
       for (std::size_t i = 0; i < inner; ++i)
-        result[(o * stretches.size() + s) * inner + i] =
-            static_cast<std::uint32_t>(sum(stretches[s].second, i) - sum(stretches[s].first, i));
+        *to++ = static_cast<std::uint32_t>(before(stretch.second, i) - before(stretch.first, i));
+    }
   }
-  cells.shape[d] = static_cast<std::int64_t>(stretches.size());
+  cells.shape[d] = starts;
   cells.counts = std::move(result);
-}
-
-/// The stretches that the mask is tested over along a dimension: the footprint, or the middle.
-MaskStretches stretches_of(const MaskSpec& mask, const RestrictedView& view, const WindowGrid& grid,
-                           std::size_t w) {
-  MaskStretches result;
-  for (std::int64_t i = 0; i < grid.counts[w]; ++i) {
-    const std::int64_t start = grid.start(w, i), middle = start + view.windows[w].size / 2;
-    result.push_back(mask.center ? std::pair(middle, middle + 1)
-                                 : view.reaches[w].footprint(start));
-  }
-  return result;
 }
 
 /// A share in messages.
@@ -152,11 +160,14 @@ std::shared_ptr<const SampleIndex> masked_windows(const MaskedStarts& mask,
 void keep_passed(const Dataset& dataset, const std::string& path, const MaskedStarts& mask,
                  WindowGrid& grid) {
   const std::size_t w = mask.windows.front();
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < grid.counts[w]; ++i)
+    count += mask.passed[static_cast<std::size_t>(i)] ? 1 : 0;
+  if (count == grid.counts[w]) return;
   GrowingStarts left(dataset, path);
+  left.reserve(count);
   for (std::int64_t i = 0; i < grid.counts[w]; ++i)
     if (mask.passed[static_cast<std::size_t>(i)]) left.push_back(grid.number(w, i));
-  const std::int64_t count = left.size();
-  if (count == grid.counts[w]) return;
   grid.allowed.resize(grid.counts.size());
   grid.counts[w] = count;
   grid.allowed[w] = left.take();
@@ -212,61 +223,69 @@ MaskSpec parse_mask(const JsonRef& json) {
 
 namespace {
 
-/// Throws where the counts of cells, and each start's stretch and length, take too much memory.
-void check_mask_memory(const MaskSpec& mask, const RestrictedView& view, const WindowGrid& grid,
-                       const WindowValues& values) {
-  std::uint64_t cells = 1, starts = 0;
-  for (const WindowValues::Axis& axis : values.axes) {
-    cells *= static_cast<std::uint64_t>(axis.selected.size());
+/// Throws where the bits of the values, counts of cells and those of starts, of which two are in
+/// memory at a time, and the bits of the result take too much memory.
+void check_mask_memory(const MaskSpec& mask, const Dataset& dataset, const WindowMarks& marks,
+                       const std::vector<MaskAxis>& axes) {
+  std::uint64_t cells = 1;
+  for (const MaskAxis& axis : axes) {
+    cells *= static_cast<std::uint64_t>(axis.size);
     if (cells > static_cast<std::uint64_t>(kMaxCells)) return;  // read_cells() refuses it
-    starts += static_cast<std::uint64_t>(grid.counts[axis.window]);
   }
-  check_list(view.dataset,
-             cells * (sizeof(std::uint32_t) + values.values.type.itemsize) +
-                 starts * (sizeof(MaskStretches::value_type) + sizeof(std::int64_t)),
-             mask.path, "the cells and windows");
+  std::uint64_t most = 0;
+  for (const MaskAxis& axis : axes) {
+    std::uint64_t sums = 0;
+    if (axis.size > 0 && __builtin_mul_overflow(cells / static_cast<std::uint64_t>(axis.size),
+                                                static_cast<std::uint64_t>(axis.starts()), &sums))
+      sums = UINT64_MAX / 16;
+    most = std::max(most, cells + sums);
+    cells = sums;
+  }
+  check_list(dataset, most * sizeof(std::uint32_t) + (marks.marked.size() + cells) / 8, mask.path,
+             "the cells and windows");
 }
 
 }  // namespace
 
 MaskedStarts masked_starts(const MaskSpec& mask, const RestrictedView& view,
                            const WindowGrid& grid) {
-  const WindowValues values = read_window_values(
-      view.dataset, mask.variable, mask.path + ".variable", view.windows, view.selected);
-  check_mask_memory(mask, view, grid, values);
-  Cells cells = read_cells(mask, values);
+  WindowMarks marks = read_window_marks(
+      view.dataset, mask.variable, mask.path + ".variable", view.windows, view.selected,
+      [&mask](LabelNumber value) { return is_marked(mask, value); });
+  std::vector<MaskAxis> axes;
+  for (const WindowMarks::Axis& axis : marks.axes)
+    axes.push_back({mask, grid, view.windows[axis.window], view.reaches[axis.window], axis.window,
+                    axis.selected.size()});
+  check_mask_memory(mask, view.dataset, marks, axes);
+  Cells cells = read_cells(mask, marks);
+  marks.marked = {};
   const std::int64_t size = static_cast<std::int64_t>(cells.counts.size());
   const std::int64_t marked = std::count(cells.counts.begin(), cells.counts.end(), 1U);
-  std::vector<std::vector<std::int64_t>> lengths;  // of stretches, per dimension of the mask
   double most = 1;
   std::int64_t starts = 1;
-  for (std::size_t d = 0; d < values.axes.size(); ++d) {
-    const std::size_t w = values.axes[d].window;
-    const MaskStretches stretches = stretches_of(mask, view, grid, w);
-    const bool circle = view.windows[w].wrap;
-    std::vector<std::int64_t>& here = lengths.emplace_back();
-    for (const auto& stretch : stretches)
-      here.push_back(length_of(stretch, cells.shape[d], circle));
-    most *= static_cast<double>(*std::max_element(here.begin(), here.end()));
+  for (std::size_t d = 0; d < axes.size(); ++d) {
+    std::int64_t longest = 0;
+    for (std::int64_t i = 0; i < axes[d].starts(); ++i)
+      longest = std::max(longest, axes[d].length(i));
+    most *= static_cast<double>(longest);
     if (most > static_cast<double>(UINT32_MAX))
       throw Error(ErrorCode::not_supported,
                   fmt::format("{}: a footprint has more than 4294967295 cells", mask.path));
-    if (__builtin_mul_overflow(starts, grid.counts[w], &starts) || starts > kMaxMaskedWindows)
+    if (__builtin_mul_overflow(starts, axes[d].starts(), &starts) || starts > kMaxMaskedWindows)
       throw Error(ErrorCode::not_supported,
                   fmt::format("{}: the mask is asked about more than 2^33 windows; take a larger "
                               "stride",
                               mask.path));
-    add_up(cells, d, stretches, circle);
+    add_up(cells, d, axes[d]);
   }
   // By the order of the window's dimensions, whatever that of the variable's is.
-  std::vector<std::size_t> order(values.axes.size());
+  std::vector<std::size_t> order(axes.size());
   for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return values.axes[a].window < values.axes[b].window;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return axes[a].w < axes[b].w; });
   const Dims strides = c_strides(cells.shape, 1);
   MaskedStarts result;
-  for (const std::size_t d : order) result.windows.push_back(values.axes[d].window);
+  for (const std::size_t d : order) result.windows.push_back(axes[d].w);
   result.passed.reserve(static_cast<std::size_t>(starts));
   std::int64_t passed = 0;
   auto test = [&](auto&& self, std::size_t k, std::int64_t place, std::int64_t length) -> void {
@@ -279,7 +298,7 @@ MaskedStarts masked_starts(const MaskSpec& mask, const RestrictedView& view,
     }
     const std::size_t d = order[k];
     for (std::int64_t i = 0; i < cells.shape[d]; ++i)
-      self(self, k + 1, place + i * strides[d], length * lengths[d][static_cast<std::size_t>(i)]);
+      self(self, k + 1, place + i * strides[d], length * axes[d].length(i));
   };
   test(test, 0, 0, 1);
   if (passed == 0)

@@ -199,6 +199,16 @@ std::vector<Positions> positions_to_read(const View& view, std::uint32_t variabl
                                  : positions_selected(view, variable);
 }
 
+std::vector<Positions> positions_of_made(const View& view, std::uint32_t number) {
+  ViewScan scan = view.scan();
+  std::vector<VariablePlacement> placements;
+  for (const auto* all : {scan.made, scan.coarsened})
+    for (const VariablePlacement& placement : *all)
+      if (placement.made && placement.variable == number) placements.push_back(placement);
+  scan.placements = &placements;
+  return reached_positions(scan, number);
+}
+
 std::vector<Positions> positions_selected(const View& view, std::uint32_t variable) {
   std::vector<Positions> selected;
   for (std::size_t d = 0; d < view.variables()[variable]->dims.size(); ++d)

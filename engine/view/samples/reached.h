@@ -20,8 +20,11 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
 /// views leave nothing of the selection out.
 std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable);
 
-/// The same, without positions beyond the last window and between windows: the positions that
-/// batches take.
+/// The same for a made channel, by its number in View::made().
+std::vector<Positions> positions_of_made(const View& view, std::uint32_t number);
+
+/// positions_to_read() without positions beyond the last window and between windows: the positions
+/// that batches take.
 std::vector<Positions> positions_in_windows(const View& view, std::uint32_t variable);
 
 /// Everything that the view selects, per dimension of the array.

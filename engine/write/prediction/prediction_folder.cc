@@ -14,7 +14,7 @@
 
 #include "engine/base/descriptor.h"
 #include "engine/base/system_error.h"
-#include "engine/store/uri.h"
+#include "engine/store/place.h"
 
 namespace batchfs {
 
@@ -27,7 +27,7 @@ Error reading_failed(int error, const std::string& path) {
 }
 
 std::string folder_named(const std::string& output) {
-  std::string text = output.starts_with("file://") ? path_of_file_url(output) : output;
+  const std::string text = usual_place(output);
   if (const std::size_t colon = text.find("://"); colon != std::string::npos)
     throw Error(ErrorCode::not_supported,
                 fmt::format("predictions cannot be written to {}://: name a folder, and copy it "

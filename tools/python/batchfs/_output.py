@@ -17,13 +17,13 @@ import errno
 import fcntl
 import itertools
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
 from ._errors import Error, InvalidArgument, NotSupported
+from ._program import local_path
 
 RUN_KEY = ".batchfs.json"
 WORKING = ".batchfs"
@@ -75,9 +75,12 @@ class Folder:
     """A local output. Thread-safe."""
 
     def __init__(self, place: str | os.PathLike[str]):
-        text = re.sub("^file://(localhost(?=/))?", "", os.fspath(place))
-        if "://" in text:
-            raise NotSupported(f"predictions cannot be written to {text.partition('://')[0]}://: name a folder, and copy it "
+        named = os.fspath(place)
+        text = local_path(named)
+        if text is None and named[:5].lower() == "file:":
+            raise InvalidArgument(f"'{named}': a path after 'file:' begins with '/'; leave 'file:' out")
+        if text is None:
+            raise NotSupported(f"predictions cannot be written to {named.partition(':')[0]}://: name a folder, and copy it "
                                "when it is finished")
         if not text or text.endswith(".zip"):
             raise InvalidArgument(f"the output '{text}' is not the name of a folder; name a new one")

@@ -99,10 +99,26 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} {value!r}")
 
 
+_KIND = re.compile(r"icechunk\+|reference::|")
+_FILE = re.compile(r"file:(//(localhost(?=/))?|(?=/))", re.IGNORECASE)
+# Text that the program refuses or reads as a URL: s3:/bucket and file:path are mistakes.
+_URL = re.compile(r"(file|https?|s3a?|gs|gcs|az|azure|abfss?):/|file:", re.IGNORECASE)
+
+
+def local_path(place: str) -> str | None:
+    """The path that a place is, without "file:"; None for a URL."""
+    if file := _FILE.match(place):
+        return place[file.end():]
+    return None if "://" in place or _URL.match(place) else place
+
+
 def store_word(store: str | os.PathLike[str]) -> str:
     """The store as a word of a command line: never taken for an option, and the same in any directory."""
     text = os.fspath(store)
-    return text if "://" in text else os.path.abspath(text)
+    kind = _KIND.match(text)
+    assert kind is not None
+    path = local_path(text[kind.end():])
+    return text if not path else kind[0] + os.path.abspath(path)
 
 
 def named_stores(stores: Mapping[str, str | os.PathLike[str]] | None) -> dict[str, str]:

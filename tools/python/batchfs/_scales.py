@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._errors import InvalidArgument, NotSupported
+from ._mixture import components_of
 
 if TYPE_CHECKING:
     from ._labels import Labels
@@ -27,10 +28,38 @@ def scale_of(labels: Labels, tensor: str) -> Scale | None:
     """None if no values of the tensor are normalized."""
     info = labels.info
     assert info is not None
-    if any("normalize" in component["view"] for component in info.view.get("mix", {}).values()):
-        raise NotSupported("the views of a mixture have numbers of their own: denormalize the batches of one view")
-    normalize = info.view.get("normalize")
-    entry = info.tensors[tensor]
+    if "components" in info.schema:
+        return _mixed_scale(labels, info.tensors[tensor])
+    return _scale_in(labels, info.view, info.tensors[tensor])
+
+
+def _mixed_scale(labels: Labels, entry: dict[str, Any]) -> Scale | None:
+    """The scale in a mixture: each sample has the numbers of its view."""
+    info = labels.info
+    assert info is not None
+    names, rows = np.unique(components_of(info.schema, labels.index), return_inverse=True)
+    components = {component["name"]: component for component in info.schema["components"]}
+    scales: list[Scale | None] = []
+    for name in names.tolist():
+        view = info.view["mix"][name]["view"]
+        if "normalize" in view and "tensors" not in components[name]:
+            raise NotSupported("the batchfs process is of a version that does not say what the tensors of a mixture's "
+                               "views are made of")
+        variables = components[name].get("tensors", {}).get(entry["name"], [])
+        scales.append(_scale_in(labels, view, {**entry, "variables": variables}))
+    if all(scale is None for scale in scales):
+        return None
+    one = (1,) * len(entry["dims"])
+    known = [Scale(np.zeros(one), np.ones(one)) if scale is None else scale for scale in scales]
+    if len(known) == 1:
+        return known[0]
+    shape = np.broadcast_shapes(*(part.shape for scale in known for part in scale))
+    return Scale(*(np.concatenate([np.broadcast_to(scale[i], shape) for scale in known])[rows] for i in range(2)))
+
+
+def _scale_in(labels: Labels, view: dict[str, Any], entry: dict[str, Any]) -> Scale | None:
+    """That of a view, or of the samples that a view of a mixture has."""
+    normalize = view.get("normalize")
     if normalize is None:
         return None
     if not all(isinstance(variable, dict) for variable in entry.get("variables", [None])):
@@ -89,6 +118,9 @@ def _placed(labels: Labels, entry: dict[str, Any], variable: dict[str, Any], num
             continue
         shape = [1] * len(axes)
         if dim in windows:
+            if "components" in info.schema:
+                raise NotSupported(f"'{variable['name']}' is normalized along '{dim}', a dimension of \"window\" of a "
+                                   "mixture: it cannot be undone here; denormalize the batches of one view")
             if info.xbatcher is not None:
                 raise NotSupported(f"'{variable['name']}' is normalized along '{dim}', which xbatcher slices: it "
                                    "cannot be undone here")
@@ -121,6 +153,9 @@ def _selected(labels: Labels, numbers: dict[str, Any], dim: str, count: int) -> 
     assert labels.info is not None
     known = numbers.get("coordinates", {}).get(dim)
     values = labels.info.coordinate(dim)
+    if known is not None and values is None and "components" in labels.info.schema:
+        raise NotSupported(f"the views of the mixture have different labels along '{dim}': what is normalized along it "
+                           "cannot be undone here; denormalize the batches of one view")
     if known is None or values is None:
         return np.arange(count)
     places = {label: i for i, label in reversed(list(enumerate(np.array(known).astype(values.dtype).tolist())))}

@@ -23,6 +23,7 @@ from ._errors import Error, InvalidArgument, NotFound
 from ._program import (
     VersionCheck,
     find_program,
+    local_path,
     named_stores,
     option_words,
     run_program,
@@ -48,7 +49,7 @@ _VIEW_FILES = (".json", ".yaml", ".yml")
 
 def is_store(place: str, view: Any) -> bool:
     """Is `place` a store to be served, rather than a mount, a view in it or a socket? Raises InvalidArgument."""
-    is_url = "://" in place
+    is_url = local_path(place) != place
     try:
         is_mount = not is_url and any(os.path.exists(os.path.join(place, name)) for name in (".batchfs", "schema.json"))
         is_socket = not is_url and stat.S_ISSOCK(os.stat(place).st_mode)
@@ -237,8 +238,8 @@ def _identity(store: str) -> list[Any]:
             at = os.stat(path)
             found.append([path, at.st_ino, at.st_mtime_ns, at.st_size])
 
-    path = re.sub("^file://(localhost(?=/))?", "", store)
-    if "://" in path:
+    path = local_path(store)
+    if path is None:
         return found
     note(path)
     folders = [path]

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/view/normalize_rule.h"
 #include "engine/view/view.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
@@ -32,7 +33,10 @@ std::shared_ptr<const Normalization> resolve(const NormalizeSpec& spec,
   const auto data = dataset();
   const std::map<std::string, Positions> selected = {{"time", Positions::range(0, 2)},
                                                      {"level", levels}};
-  return resolve_normalization(spec, *data, data->variable(name), selected);
+  auto numbers = resolve_normalization(spec, *data, data->variable(name), selected);
+  check_normalization(spec, *data, data->variable(name), selected,
+                      [] { return std::vector<Positions>(); });
+  return numbers;
 }
 
 TEST(Normalize, OnePairForTheWholeVariable) {
@@ -125,6 +129,32 @@ TEST(Normalize, RefusesWhatDoesNotServe) {
     resolve(spec({{"flag", t}}), Positions::range(0, 3), "flag");
   });
   EXPECT_NE(flag.why().find("'flag' is bool"), std::string::npos) << flag.why();
+}
+
+TEST(Normalize, NumbersMayLackWherePositionsAreNotReached) {
+  const auto data = dataset();
+  const Variable& variable = data->variable("t");
+  const std::map<std::string, Positions> selected = {{"time", Positions::range(0, 2)},
+                                                     {"level", Positions::range(0, 3)}};
+  const auto why = [&](const Json& std, const Positions& levels) {
+    const NormalizeSpec of =
+        spec({{"t", {{"dims", {"level"}}, {"mean", {1, nullptr, 3}}, {"std", std}}}});
+    EXPECT_TRUE(std::isnan(resolve_normalization(of, *data, variable, selected)->subtract[1]));
+    try {
+      check_normalization(of, *data, variable, selected, [&] {
+        return std::vector<Positions>{Positions::range(0, 2), levels};
+      });
+    } catch (const Error& error) {
+      return error.why();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(why({1, nullptr, 1}, Positions::list({0, 2})), "");
+  EXPECT_NE(why({1, nullptr, 1}, Positions::list({0, 1})).find("\"mean\" of 't' at level=700.1"),
+            std::string::npos);
+  EXPECT_NE(why({1, nullptr, 0}, Positions::list({0, 2})).find("constant at level=850"),
+            std::string::npos);
+  EXPECT_EQ(why({1, nullptr, 0}, Positions::list({0})), "");
 }
 
 TEST(Normalize, AppliesToFloatsUnlessItSaysWhich) {

@@ -9,27 +9,27 @@
 namespace batchfs {
 namespace string_copy_test {
 
-TEST(CopyStrings, ChunksKeepTheirStringsAndTheirShape) {
+std::shared_ptr<const ArrayMetadata> strings_of(const Json& shape, const Json& chunks) {
+  const Json document = {{"zarr_format", 2},      {"shape", shape},
+                         {"chunks", chunks},      {"dtype", "|O"},
+                         {"compressor", nullptr}, {"fill_value", "x"},
+                         {"order", "C"},          {"filters", {{{"id", "vlen-utf8"}}}}};
+  return std::make_shared<const ArrayMetadata>(
+      parse_array_v2("s", document, Json::object(), "s/.zarray"));
+}
+
+TEST(StringCopy, ChunksKeepTheirStringsAndTheirShape) {
   const auto store = std::make_shared<MemoryStore>();
   store->set("s/0", vlen({"a", "länger", ""}));
   store->set("s/2", vlen({"letzter", "x", "x"}));  // 1 is missing; the last has one string
-  const auto source =
-      std::make_shared<const ArrayMetadata>(parse_array_v2("s",
-                                                           {{"zarr_format", 2},
-                                                            {"shape", {7}},
-                                                            {"chunks", {3}},
-                                                            {"dtype", "|O"},
-                                                            {"compressor", nullptr},
-                                                            {"fill_value", "x"},
-                                                            {"order", "C"},
-                                                            {"filters", {{{"id", "vlen-utf8"}}}}},
-                                                           Json::object(), "s/.zarray"));
+  const auto source = strings_of({7}, {3});
   const TemporaryDirectory folder;
   const auto output = open_local_output(folder / "o");
   const OutputArray array =
       make_output_array(*source, "s", 3, {{3}, {3}}, parse_compression("none"));
-  const CopiedStrings copied = copy_strings(store, source, array, *output);
-  EXPECT_EQ(copied.objects, 2u);
+  StringCopy copy(store, source, array, *output, 1 << 20, 4);
+  for (std::size_t i = 0; i < copy.items(); ++i) copy.copy(i);
+  EXPECT_EQ(copy.objects_put(), 2u);
   const auto object = [&](const std::string& key) {
     const auto bytes = output->get(key);
     return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "";
@@ -37,7 +37,37 @@ TEST(CopyStrings, ChunksKeepTheirStringsAndTheirShape) {
   EXPECT_EQ(object("s/c/0"), vlen({"a", "länger", ""}));
   EXPECT_FALSE(output->get("s/c/1"));
   EXPECT_EQ(object("s/c/2"), vlen({"letzter", "x", "x"}));
-  EXPECT_EQ(copied.stored_bytes, object("s/c/0").size() + object("s/c/2").size());
+  EXPECT_EQ(copy.stored_bytes(), object("s/c/0").size() + object("s/c/2").size());
+}
+
+/// One chunk of `count` strings of 1000 bytes.
+std::shared_ptr<MemoryStore> long_strings(std::size_t count) {
+  const auto store = std::make_shared<MemoryStore>();
+  store->set("s/0", vlen(std::vector<std::string>(count, std::string(1000, 'a'))));
+  return store;
+}
+
+TEST(StringCopy, AChunkThatTakesMoreThanAShareTakesAllOfTheMemory) {
+  const auto store = long_strings(2000);
+  const auto source = strings_of({1000}, {2000});
+  const TemporaryDirectory folder;
+  const auto output = open_local_output(folder / "o");
+  const OutputArray array =
+      make_output_array(*source, "s", 3, {{1000}, {1000}}, parse_compression("none"));
+  StringCopy enough(store, source, array, *output, 16 << 20, 8);
+  enough.copy(0);
+  EXPECT_EQ(enough.objects_put(), 1u);
+  StringCopy little(store, source, array, *output, 4 << 20, 8);
+  try {
+    little.copy(0);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::no_memory);
+    EXPECT_NE(error.why().find("the 2000 strings of a chunk take more than 2.0 MB of memory; give "
+                               "more with --memory"),
+              std::string::npos)
+        << error.why();
+  }
 }
 
 }  // namespace string_copy_test

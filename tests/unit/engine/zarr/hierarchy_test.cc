@@ -269,6 +269,33 @@ TEST(Hierarchy, RefusesRootsThatCannotBeRead) {
   EXPECT_EQ(of(".zarray", "{}"), "the key 'zarr_format' is missing (.zarray)");
 }
 
+TEST(Hierarchy, ABrokenZarrJsonBesideFormat2NamesBoth) {
+  for (const char* broken : {"", "{", R"({"zarr_format": 3,)", "[]", R"({"zarr_format": 3})"})
+    for (const char* name : {".zmetadata", ".zarray", ".zgroup"}) {
+      MemoryStore store;
+      store.set("zarr.json", broken);
+      const std::string nodes =
+          std::string(R"({"metadata": {".zgroup": )") + kGroup2 + R"(, "a/.zarray": )" + kArray2;
+      store.set(name, name == std::string(".zmetadata") ? nodes + "}}"
+                      : name == std::string(".zarray")  ? kArray2
+                                                        : kGroup2);
+      store.set("a/.zarray", kArray2);
+      EXPECT_THAT(refusal(store), AllOf(HasSubstr("zarr.json is read before " + std::string(name)),
+                                        HasSubstr("remove it to read format 2 (")))
+          << broken;
+      store.set("zarr.json", kGroup3);  // the reverse: format 3 is read
+      store.set(name, broken);
+      EXPECT_EQ(open_hierarchy(store).zarr_format, 3);
+    }
+  MemoryStore store;
+  store.set(".zgroup", kGroup2);
+  store.set("a/zarr.json", "{");
+  store.set("a/.zarray", kArray2);
+  const Hierarchy hierarchy = open_hierarchy(store);
+  EXPECT_THAT(arrays(hierarchy), testing::IsEmpty());
+  EXPECT_THAT(hierarchy.problem_of("a"), HasSubstr("zarr.json is read before .zarray"));
+}
+
 TEST(Hierarchy, AFailedReadIsNoMissingNode) {
   for (const char* key : {"zarr.json", ".zmetadata", "a/.zarray", "a/.zattrs", "a", ""}) {
     MemoryStore store;

@@ -52,6 +52,30 @@ TEST_F(ViewTextTest, ALongOneIsRefusedBeforeItIsParsed) {
   EXPECT_THROW(read_view_text("-", StandardInput{most + " ", folder}), Error);
 }
 
+TEST_F(ViewTextTest, OneThatTakesMoreThanListsMayIsRefusedWithTheFigures) {
+  constexpr std::uint64_t kMb = 1 << 20;
+  std::string labels, tensors;
+  for (int i = 0; i < 100'000; ++i) labels += (i == 0 ? "" : ",") + std::to_string(i);
+  for (int i = 0; i < 10'000; ++i) tensors += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":{}";
+  for (const std::string& json :
+       {R"({"select":{"time":[)" + labels + "]}}", R"({"tensors":{)" + tensors + "}}"}) {
+    const ViewText view = read_view_text(write("v.json", json));
+    EXPECT_NO_THROW(check_view_memory(view, 64 * kMb));
+    try {
+      check_view_memory(view, 16 * kMb);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::no_memory);
+      EXPECT_THAT(error.what(),
+                  testing::MatchesRegex("reading it takes up to 4.* MB of memory, and "
+                                        "the lists of a view get 24.0 MB of 16.0 MB; "
+                                        "give more with --memory.*"));
+    }
+  }
+  const std::string text = R"({"name":")" + std::string(1'000'000, ',') + "\"}";
+  EXPECT_NO_THROW(check_view_memory(read_view_text(write("text.json", text)), 16 << 10));
+}
+
 TEST_F(ViewTextTest, StandardInputIsReadBeforeAndByItsFirstCharacter) {
   const auto read = [&](const std::string& text) {
     return read_view_text("-", StandardInput{text, folder});

@@ -21,6 +21,10 @@ TEST(Location, IsAbsoluteAndVerbatim) {
   EXPECT_EQ(absolute_location("GCS://b/a", local), "gs://b/a");
   EXPECT_EQ(absolute_location("s3a://b/a", local), "s3://b/a");
   EXPECT_EQ(absolute_location("/abs/x%41", local), "file:///abs/x%41");
+  for (const char* file : {"file:/abs/x", "FILE:///abs/x", "file://localhost/abs/x"}) {
+    EXPECT_EQ(absolute_location(file, bucket), "file:///abs/x") << file;
+    EXPECT_FALSE(references::is_relative(file));
+  }
   EXPECT_EQ(absolute_location("x.nc", local), "file:///data/set/x.nc");
   EXPECT_EQ(absolute_location("./y/../x.nc", local), "file:///data/set/x.nc");
   EXPECT_EQ(absolute_location("../x.nc", local), "file:///data/x.nc");
@@ -42,6 +46,20 @@ TEST(Location, RefusesOtherFileSystems) {
           << file;
     }
   }
+}
+
+TEST(Location, RefusesAFileAndAUrlWithoutItsSlashes) {
+  const auto why = [](const char* file) {
+    try {
+      return absolute_location(file, "file:///data/");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::not_supported);
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(why("file:x.nc"), HasSubstr("the chunk lies in 'file:x.nc', which cannot be found"));
+  EXPECT_THAT(why("s3:/bucket/x?key=secret"),
+              AllOf(HasSubstr("write 's3://bucket/x'"), Not(HasSubstr("secret"))));
 }
 
 TEST(Location, FindsFoldersThatFilesShare) {

@@ -39,8 +39,8 @@ TEST(VirtualPlaces, AllowsWhatTheUserAllowsAndNothingElse) {
   EXPECT_EQ(places.find("s3://bucket/a/b%20c.nc"), "s3://bucket/ a/b c.nc");
   EXPECT_EQ(places.find("vcc://archive/x/y.nc"), "s3://bucket/ archive/x/y.nc");
   EXPECT_EQ(places.find("https://host/data/x.nc?sign=1#f"), "https://host/data/ x.nc");
-  EXPECT_EQ(places.find("file:///data/set/x"), "file:///copy x");
-  EXPECT_EQ(places.find("file:///data/s%65t/a/../x%20y"), "file:///copy x y");
+  EXPECT_EQ(places.find("file:///data/set/x"), "/copy x");
+  EXPECT_EQ(places.find("file:///data/s%65t/a/../x%20y"), "/copy x y");
   EXPECT_THAT(places.find("s3://bucket-private/x"), HasSubstr("--virtual s3://bucket-private/"));
   EXPECT_THAT(places.find("https://host/other/x"), HasSubstr("--virtual https://host/"));
   EXPECT_THAT(places.find("https://user:secret@elsewhere/x?key=1"),
@@ -49,6 +49,19 @@ TEST(VirtualPlaces, AllowsWhatTheUserAllowsAndNothingElse) {
   EXPECT_THAT(places.find("gs://other/a/b/c"), HasSubstr("--virtual gs://other/a/"));
   EXPECT_THAT(places.find("file:///data/x.nc"), HasSubstr("--virtual file:///data/"));
   EXPECT_THAT(places.find("vcc://nothing/x"), HasSubstr("the container 'nothing'"));
+}
+
+TEST(VirtualPlaces, AFileHasOneNameHoweverItsUrlIsWritten) {
+  for (const char* prefix : {"file:/data/", "FILE:///data", "file://localhost/data/", "/data/"}) {
+    Places places({prefix});
+    for (const char* file : {"file:/data/x", "File:///data/x", "file://LOCALHOST/data/x"})
+      EXPECT_EQ(places.find(file), "file:///data/ x") << prefix << " " << file;
+  }
+  Places places({"S3://bucket/=FILE:/copy"});
+  EXPECT_EQ(places.find("s3://bucket/a"), "/copy a");
+  EXPECT_EQ(places.find("S3://bucket/a"), "/copy a");
+  EXPECT_THAT(places.find("file:data/x"), HasSubstr("which is not a URL"));
+  EXPECT_THAT(places.find("s3:/bucket/x"), HasSubstr("which is not a URL"));
 }
 
 TEST(VirtualPlaces, RefusesPathsThatLeadElsewhere) {
@@ -85,7 +98,8 @@ TEST(VirtualPlaces, QueriesOfWebAddressesAreFoundByKey) {
 
 TEST(VirtualPlaces, RefusesWhatIsNoPrefix) {
   for (const char* wrong :
-       {"s3://", "*", "s3://*/", "file://", "file:///", "data", "", "s3:///", "s3://bucket/="})
+       {"s3://", "*", "s3://*/", "file://", "file:///", "file:/", "file:data", "data", "", "s3:///",
+        "s3://bucket/=", "s3:/bucket/", "s3://bucket/=file:x"})
     EXPECT_THROW(Places({wrong}), Error) << wrong;
 }
 
