@@ -139,9 +139,8 @@ void Executor::Workers::run() noexcept {
 }
 
 void Executor::Workers::run_item(Executor& executor, std::unique_lock<std::mutex>& lock) {
-  // priority_queue::top is const; the item is popped right away, so moving out of it is safe.
-  std::function<void()> work = std::move(const_cast<Item&>(executor.items_.top()).work);
-  executor.items_.pop();
+  auto item = executor.items_.extract(executor.items_.begin());
+  std::function<void()> work = std::move(item.mapped());
   ++executor.running_;
   lock.unlock();
   work();
@@ -167,23 +166,33 @@ Executor::~Executor() {
   std::erase(workers_->executors, this);
 }
 
-void Executor::post(Urgency urgency, std::function<void()> work) noexcept {
+Executor::Ticket Executor::post(Urgency urgency, std::function<void()> work) noexcept {
   // The work may run, and this executor end, before this returns.
   const std::shared_ptr<Workers> workers = workers_;
   bool starts = false;
+  Ticket ticket{urgency};
   {
     const std::lock_guard lock(workers->mutex);
-    if (stopped_) return;
-    items_.push({urgency, last_number_++, std::move(work)});
+    if (stopped_) return {};
+    ticket.number = ++last_number_;
+    items_.emplace(ticket, std::move(work));
     starts = workers->lacks_worker();
     workers->started += starts;
     workers->waiting += starts;
   }
   workers->posted.notify_one();
-  if (!starts || workers->start_one()) return;
+  if (!starts || workers->start_one()) return ticket;
   const std::lock_guard lock(workers->mutex);
   --workers->started;
   --workers->waiting;
+  return ticket;
+}
+
+void Executor::withdraw(const Ticket& ticket) noexcept {
+  std::map<Ticket, std::function<void()>>::node_type item;  // is destroyed without the lock
+  const std::lock_guard lock(workers_->mutex);
+  item = items_.extract(ticket);
+  if (!item.empty() && is_idle()) idle_.notify_all();
 }
 
 bool Executor::stop(double seconds) {

@@ -19,11 +19,12 @@
 // Threads do not survive fork(): an executor ends in the process that made it. A forked process may
 // make new ones; they have threads of their own, which end with them.
 
+#include <compare>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <queue>
 
 namespace batchfs {
 
@@ -54,9 +55,20 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
+  /// An item of the queue; by default none.
+  struct Ticket {
+    Urgency urgency = 0;
+    std::uint64_t number = 0;
+    friend auto operator<=>(const Ticket&, const Ticket&) = default;
+  };
+
   /// Runs `work` once on one of the workers. `work` must not throw. After stop() it is dropped.
   /// noexcept: work that is lost for lack of memory is waited for.
-  void post(Urgency urgency, std::function<void()> work) noexcept;
+  Ticket post(Urgency urgency, std::function<void()> work) noexcept;
+  /// Removes an item that has not begun to run, and destroys its work. Else does nothing. Work that
+  /// was posted again at another urgency must not stay: as long as more urgent work comes, nothing
+  /// else would end it.
+  void withdraw(const Ticket& ticket) noexcept;
 
   /// Runs everything that was posted, and everything that this posts; then refuses more. Nothing is dropped:
   /// owners make their work end early before they stop. With `seconds`, waits no longer: false when
@@ -66,14 +78,6 @@ class Executor {
   int threads() const { return threads_; }
 
  private:
-  struct Item {
-    Urgency urgency;
-    std::uint64_t number;
-    std::function<void()> work;
-    bool operator<(const Item& other) const {  // std::priority_queue returns the largest first
-      return urgency != other.urgency ? urgency > other.urgency : number > other.number;
-    }
-  };
   struct Workers;
   bool is_idle() const { return running_ == 0 && items_.empty(); }
 
@@ -81,8 +85,8 @@ class Executor {
   const int threads_;
   // Guarded by the workers' mutex. Lock order: after ChunkScheduler's; no other lock is taken with
   // it held.
-  std::condition_variable idle_;  // notified when nothing is queued or runs
-  std::priority_queue<Item> items_;
+  std::condition_variable idle_;                   // notified when nothing is queued or runs
+  std::map<Ticket, std::function<void()>> items_;  // the next to run is the first
   std::uint64_t last_number_ = 0;
   int running_ = 0;  // items that run
   bool stopped_ = false;

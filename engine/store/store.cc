@@ -145,10 +145,10 @@ std::function<std::shared_ptr<Store>(const std::string&)> opener_outside(
   outside.profile.clear();
   outside.redirects = outside.revalidate = false;
   return [outside](const std::string& place) {
-    StoreConfig config = outside;
+    StoreConfig own = outside;
     // Objects of the same name in two places have versions of their own.
-    config.version_space = lasting_digest(fmt::format("{} {}", outside.version_space, place));
-    return open_plain_store(place, config);
+    own.version_space = lasting_digest(fmt::format("{} {}", outside.version_space, place));
+    return open_plain_store(place, own);
   };
 }
 

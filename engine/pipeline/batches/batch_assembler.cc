@@ -124,9 +124,27 @@ void BatchAssembler::post(const BatchTable::RecordPtr& record, bool soon) {
   // has joined the chunks that it needs, the more it gets from the fetches of others. Weak: a
   // reader that overtakes a prefetch leaves a ticket in the queue, which must not hold the batch.
   soon = soon || with_.table.urgency(*record) == kReaderWaits;
-  with_.executor.post(soon ? kReaderWaits : kPrefetch, [this, ticket = std::weak_ptr(record)] {
-    if (const auto wanted = ticket.lock()) assemble(wanted);
+  const Executor::Ticket ticket =
+      with_.executor.post(soon ? kReaderWaits : kPrefetch, [this, weak = std::weak_ptr(record)] {
+        if (const auto wanted = weak.lock()) assemble(wanted);
+      });
+  if (!soon) note_prefetch(record, ticket);
+}
+
+/// Where readers always wait, prefetches never run, and those of readers that left would fill the
+/// queue: they are withdrawn when as many again have come.
+void BatchAssembler::note_prefetch(const BatchTable::RecordPtr& record,
+                                   const Executor::Ticket& ticket) {
+  constexpr std::size_t kFew = 64;
+  const std::lock_guard lock(prefetches_mutex_);
+  prefetches_.push_back({record, ticket});
+  if (prefetches_.size() < 2 * live_prefetches_ + kFew) return;
+  std::erase_if(prefetches_, [this](const auto& prefetch) {
+    if (!prefetch.first.expired()) return false;
+    with_.executor.withdraw(prefetch.second);
+    return true;
   });
+  live_prefetches_ = prefetches_.size();
 }
 
 std::uint64_t BatchAssembler::memory_of(const BatchLayout& layout) const {

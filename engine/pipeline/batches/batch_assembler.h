@@ -64,6 +64,7 @@ class BatchAssembler {
                           bool spare);
 
  private:
+  void note_prefetch(const BatchTable::RecordPtr& record, const Executor::Ticket& ticket);
   void assemble(const BatchTable::RecordPtr& record);
   Budget::Reservation reserve(const BatchTable::Record& record, std::uint64_t bytes,
                               BatchTable::Begun& begun, bool spare);
@@ -81,6 +82,10 @@ class BatchAssembler {
 
   const Environment with_;
   std::mutex long_lists_;  // held while a long list is made. Lock order: first
+  /// Guards the members below. Lock order: before Executor's.
+  std::mutex prefetches_mutex_;
+  std::vector<std::pair<std::weak_ptr<BatchTable::Record>, Executor::Ticket>> prefetches_;
+  std::size_t live_prefetches_ = 0;  // when the others were last withdrawn
 };
 
 }  // namespace batchfs

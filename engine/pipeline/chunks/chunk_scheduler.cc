@@ -75,14 +75,27 @@ bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task,
 /// Precondition: mutex_ is held.
 void ChunkScheduler::post(const std::shared_ptr<ChunkTask>& task, Urgency urgency) {
   if (urgency >= task->posted || (task->running && !task->arrived)) return;
+  withdraw(*task);
   task->posted = urgency;
   if (task->arrived)
-    executor_.post(urgency, [this, task] { process_arrived(task); });
+    task->ticket = executor_.post(urgency, [this, task] { process_arrived(task); });
   else if (task->array->store().is_local())
-    executor_.post(urgency, [this, task] { run(task, Turn::works); });
+    task->ticket = executor_.post(urgency, [this, task] { run(task, Turn::works); });
   else
-    executor_.post(io_start(urgency),
-                   [this, task, urgency] { run(task, Turn::starts_io, urgency); });
+    task->ticket = executor_.post(io_start(urgency),
+                                  [this, task, urgency] { run(task, Turn::starts_io, urgency); });
+}
+
+/// Precondition: mutex_ is held.
+void ChunkScheduler::withdraw(ChunkTask& task) {
+  executor_.withdraw(std::exchange(task.ticket, {}));
+  task.posted = ChunkTask::kNever;
+}
+
+/// Precondition: mutex_ is held, and the task has no consumers.
+void ChunkScheduler::forget(ChunkTask& task) {
+  withdraw(task);
+  tasks_.erase(task.key);
 }
 
 /// Decodes the fetched chunk, unless another run has.
@@ -92,7 +105,7 @@ void ChunkScheduler::process_arrived(const std::shared_ptr<ChunkTask>& task) {
     const std::lock_guard lock(mutex_);
     if (!task->arrived) return;
     work = std::exchange(task->arrived, nullptr);
-    task->posted = ChunkTask::kNever;
+    withdraw(*task);
   }
   work();
 }
@@ -185,14 +198,14 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
     const std::lock_guard lock(mutex_);
     const auto it = tasks_.find(task->key);
     if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
-    task->posted = ChunkTask::kNever;
+    withdraw(*task);
     dropped = task->take([&](const ChunkConsumer& c) {
       return stopping_ || c.assembly->cancelled.load(std::memory_order_relaxed);
     });
     const ChunkConsumer* first = task->most_urgent();
     if (first == nullptr && (!task->warm || stopping_)) {
       idle = true;  // none of the remaining consumers wants it fetched
-      if (task->consumers.empty()) tasks_.erase(it);
+      if (task->consumers.empty()) forget(*task);
     } else {
       const Box need =
           first != nullptr ? first->missing : whole_chunk(*task->array, task->key.chunk);
@@ -205,12 +218,13 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
       later = is_here && turn == Turn::starts_io;
       if (later) {
         task->posted = urgency;
+        task->ticket = executor_.post(urgency, [this, task] { run(task, Turn::works); });
       } else {
         served = task->take([&](const ChunkConsumer& c) { return contains(box, c.missing); });
         if (kept) {
           task->warm = false;
           if (task->consumers.empty())
-            tasks_.erase(it);
+            forget(*task);
           else
             post(task, task->urgency());
         } else {
@@ -225,10 +239,8 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
   for (const ChunkConsumer& consumer : dropped)
     consumer.assembly->complete(
         std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
-  if (idle) return;
-  if (later) {
-    executor_.post(urgency, [this, task] { run(task, Turn::works); });
-  } else if (kept) {
+  if (idle || later) return;
+  if (kept) {
     for (const ChunkConsumer& consumer : served) {
       gather(consumer, *kept);
       consumer.assembly->complete(nullptr);
@@ -422,7 +434,7 @@ void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task,
           [&](const ChunkConsumer& c) { return contains(result->chunk->box, c.missing); });
     }
     if (task->consumers.empty()) {
-      tasks_.erase(task->key);
+      forget(*task);
     } else if (stopping_) {
       post(task, kReaderWaits);
     } else {  // the others need another run, also after an error: it may have been theirs alone

@@ -75,6 +75,8 @@ class ChunkScheduler {
 
  private:
   void post(const std::shared_ptr<ChunkTask>& task, Urgency urgency);
+  void withdraw(ChunkTask& task);
+  void forget(ChunkTask& task);
   bool postpone(const std::shared_ptr<ChunkTask>& task, std::vector<ChunkConsumer>& consumers,
                 Budget::Reservation& memory);
   /// Brings the chunk. A turn that starts I/O re-posts work that needs no fetch at `urgency`.

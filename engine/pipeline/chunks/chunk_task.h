@@ -23,7 +23,8 @@ struct ChunkTask {
   ChunkKey key;
   std::shared_ptr<const Array> array;
   std::vector<ChunkConsumer> consumers = {};
-  Urgency posted = kNever;  // of the most urgent ticket in the executor's queue
+  Urgency posted = kNever;       // of the most urgent ticket in the executor's queue
+  Executor::Ticket ticket = {};  // that one; of others none is in the queue
   bool running = false;
   std::function<void()> arrived = nullptr;  // decodes the fetched chunk; null once begun
   bool warm = false;                        // wanted for itself, without a consumer

@@ -345,6 +345,30 @@ TEST(Executor, WorkThatHangsHoldsOneWorkerOfThoseThatShare) {
   hold.set_value();
 }
 
+TEST(Executor, WorkThatIsWithdrawnDoesNotRunAndHoldsNothing) {
+  Executor executor(1);
+  std::promise<void> hold, begun;
+  executor.post(kReaderWaits, [&] {
+    begun.set_value();
+    hold.get_future().wait();
+  });
+  begun.get_future().wait();
+  const auto held = std::make_shared<int>();
+  std::atomic<int> runs{0};
+  const auto run = [held, &runs] { ++runs; };
+  const auto first = executor.post(kPrefetch, run), second = executor.post(kPrefetch, run);
+  const long both = held.use_count();
+  executor.withdraw(first);
+  executor.withdraw(first);
+  executor.withdraw({});
+  EXPECT_EQ(held.use_count(), both - 1);
+  hold.set_value();
+  executor.stop();
+  EXPECT_EQ(runs, 1);
+  executor.withdraw(second);  // has run
+  EXPECT_EQ(executor.post(kPrefetch, run), Executor::Ticket());
+}
+
 #if !BATCHFS_ADDRESS_SANITIZER && !BATCHFS_THREAD_SANITIZER  // they need the address space
 
 /// Leaves the process room for the stacks of a few threads.

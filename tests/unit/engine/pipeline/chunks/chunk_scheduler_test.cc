@@ -289,6 +289,31 @@ TEST(ChunkScheduler, TheMostUrgentComesFirst) {
   EXPECT_EQ(order, (std::vector<int>{9, 1, 3, 5, 7}));
 }
 
+TEST(ChunkScheduler, AnOvertakenTaskLeavesNothingInTheQueue) {
+  Scheduled s(false, kWholeChunks, 1);
+  // Returns who holds the array once chunk `number` is read and another reader waits.
+  const auto holders = [&s](std::int64_t number, Urgency before) {
+    BusyWorkers first(s.executor, 1);
+    Reading reading(s.array, {{number, {kWhole}}}, before);
+    s.scheduler.submit(reading.assembly);
+    reading.assembly->urgency = kReaderWaits;
+    s.scheduler.reprioritize(reading.assembly);
+    std::promise<void> begun, hold;
+    s.executor.post(kReaderWaits, [&] {
+      begun.set_value();
+      hold.get_future().wait();
+    });
+    first.release();
+    begun.get_future().wait();
+    reading.expect_values();
+    const long count = s.array.use_count();
+    hold.set_value();
+    return count;
+  };
+  const long at_once = holders(1, kReaderWaits);
+  EXPECT_EQ(holders(2, kPrefetch + 5), at_once);
+}
+
 TEST(ChunkScheduler, RequestsAreSetGoingBeforeAnythingIsDecoded) {
   Scheduled s(true, kWholeChunks, 1);
   BusyWorkers workers(s.executor, 1);
