@@ -84,8 +84,7 @@ std::vector<std::vector<Box>> wanted_boxes(const View& view, std::int64_t epoch,
     for (ChunkWalk& walk : view.chunk_walks(epoch, next))
       while (const auto each = walk.next()) {
         if (++visits > kMaxLaterBoxes) return wanted;
-        const auto it =
-            chunks.numbers.find(ChunkKey{&array_of(view, each->variable), each->chunk});
+        const auto it = chunks.numbers.find(ChunkKey{&array_of(view, each->variable), each->chunk});
         if (it == chunks.numbers.end()) continue;
         const auto [box, is_new] = of_batch.try_emplace(it->second, each->box);
         if (!is_new) box->second = bounding_box(box->second, each->box);
@@ -105,8 +104,8 @@ void decide(const Array& array, const ViewCost& cost, std::span<const Box> wante
     chunk.decoded = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
     return;
   }
-  const auto others = static_cast<std::size_t>(std::ranges::count_if(
-      wanted, [&box](const Box& other) { return !contains(box, other); }));
+  const auto others = static_cast<std::size_t>(
+      std::ranges::count_if(wanted, [&box](const Box& other) { return !contains(box, other); }));
   chunk.fetching = choose_fetching(array, chunk.chunk, box, 1 + others + later, nullptr);
   const bool in_pieces = chunk.fetching.in_pieces;
   chunk.in_part = is_decoded_in_part(array, box, in_pieces);
@@ -203,11 +202,11 @@ BatchExplanation::InOrder explain_in_order(const View& view, const EpochCost& ep
                                            const ChunkReuse& reuse, const Explainer& explainer,
                                            bool keeps_whole, const Chunks& chunks,
                                            BatchExplanation& explanation) {
-  using Kind = ChunkReuse::Source::Kind;
+  using Kind = ChunkReuse::Supply::Kind;
   BatchExplanation::InOrder in_order;
-  const auto wanted = wanted_boxes(view, explanation.epoch, explanation.batch,
-                                   epoch_cost.rules->joined, chunks);
-  for (ChunkReuse::Source& source : reuse.sources(*epoch_cost.rules, explanation.batch)) {
+  const auto wanted =
+      wanted_boxes(view, explanation.epoch, explanation.batch, epoch_cost.rules->joined, chunks);
+  for (ChunkReuse::Supply& source : reuse.supplies(*epoch_cost.rules, explanation.batch)) {
     const std::size_t number = chunks.numbers.at(source.chunk);
     // Later epochs find all chunks in memory, where all stay.
     if (source.kind == Kind::decoded && explanation.epoch > 0 && epoch_cost.all_stay)
@@ -218,9 +217,8 @@ BatchExplanation::InOrder explain_in_order(const View& view, const EpochCost& ep
       source = {source.chunk, Kind::decoded, explanation.batch, 0};
       shared = shared.first(1);
     }
-    ExplainedChunk chunk =
-        explainer.explain(number, shared, source.later,
-                          keeps_whole || (source.later > 0 && epoch_cost.all_stay));
+    ExplainedChunk chunk = explainer.explain(
+        number, shared, source.later, keeps_whole || (source.later > 0 && epoch_cost.all_stay));
     if (source.kind == Kind::decoded) {
       in_order.on_disk += chunk.from == ExplainedChunk::From::disk_cache ? 1 : 0;
       add(chunk, in_order.read);
@@ -257,8 +255,8 @@ BatchExplanation explain_batch(const View& view, std::int64_t epoch, std::int64_
   }
   if (!epoch_cost.rules) return explanation;
   if (const auto reuse = follow_epoch(view, epoch))
-    explanation.in_order = explain_in_order(view, epoch_cost, *reuse, explainer, keep.whole, chunks,
-                                            explanation);
+    explanation.in_order =
+        explain_in_order(view, epoch_cost, *reuse, explainer, keep.whole, chunks, explanation);
   return explanation;
 }
 

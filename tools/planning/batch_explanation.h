@@ -27,7 +27,7 @@ struct ExplainedChunk {
   enum class From { memory, disk_cache, store, missing };
   From from = From::store;
   /// How it gets into memory; nothing where the epoch is not followed.
-  std::optional<ChunkReuse::Source> source;
+  std::optional<ChunkReuse::Supply> source;
 
   /// nullopt: the chunk is missing, not listed, or could not be found: see `failure`.
   std::optional<StoredPlaces::Place> place;
@@ -66,7 +66,6 @@ struct BatchExplanation {
 /// `epoch_cost` is that of the view with the memory. Lists `most` chunks, and looks for their places
 /// in the store; the sizes of others are estimated.
 BatchExplanation explain_batch(const View& view, std::int64_t epoch, std::int64_t batch,
-                               const ViewCost& cost, const EpochCost& epoch_cost,
-                               std::size_t most);
+                               const ViewCost& cost, const EpochCost& epoch_cost, std::size_t most);
 
 }  // namespace batchfs

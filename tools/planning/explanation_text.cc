@@ -13,7 +13,7 @@ namespace batchfs {
 namespace {
 
 using ChunkFrom = ExplainedChunk::From;
-using SourceKind = ChunkReuse::Source::Kind;
+using SourceKind = ChunkReuse::Supply::Kind;
 using DecodeReason = DecodeChoice::Why;
 
 double significant(double value) { return std::stod(fmt::format("{:.4g}", value)); }
@@ -62,15 +62,14 @@ std::string reason(const ExplainedChunk& chunk) {
                                ? "an earlier epoch"
                                : fmt::format("batch {}", chunk.source->decoded_by);
     return chunk.source->kind == SourceKind::kept ? "decoded by " + by + ", stays in memory"
-                                            : "taken when decoded by " + by;
+                                                  : "taken when decoded by " + by;
   }
   if (chunk.from == ChunkFrom::missing) return "not stored: fill values";
   const DecodeChoice& choice = chunk.decoding;
   const std::string how = chunk.in_part ? "part: " : "whole: ";
-  const std::string costs =
-      choice.later > 0 ? fmt::format("parts cost {:.2f}, later uses {:.2f}", choice.parts,
-                                     choice.later)
-                       : fmt::format("parts cost {:.2f}", choice.parts);
+  const std::string costs = choice.later > 0 ? fmt::format("parts cost {:.2f}, later uses {:.2f}",
+                                                           choice.parts, choice.later)
+                                             : fmt::format("parts cost {:.2f}", choice.parts);
   switch (choice.why) {
     case DecodeReason::only_whole:
       return how + "its codecs decode nothing less";
@@ -136,8 +135,7 @@ Json chunk_json(const View& view, const ExplainedChunk& chunk) {
                {"key", Json()},
                {"offset", Json()},
                {"stored_bytes", Json()}};
-  if (chunk.source && chunk.source->decoded_by >= 0)
-    json["decoded_by"] = chunk.source->decoded_by;
+  if (chunk.source && chunk.source->decoded_by >= 0) json["decoded_by"] = chunk.source->decoded_by;
   if (!chunk.failure.empty()) json["error"] = chunk.failure;
   if (chunk.place) {
     json["key"] = chunk.place->key;
@@ -164,10 +162,10 @@ Json chunk_json(const View& view, const ExplainedChunk& chunk) {
 
 std::string explanation_text(const View& view, const BatchExplanation& explanation,
                              std::uint64_t memory) {
-  std::string out = fmt::format("Batch {} of epoch {} of view {}: {}, {}\n\n", explanation.batch,
-                                explanation.epoch, printable(view.name()),
-                                counted(explanation.samples, "sample"),
-                                counted(explanation.chunks, "chunk"));
+  std::string out =
+      fmt::format("Batch {} of epoch {} of view {}: {}, {}\n\n", explanation.batch,
+                  explanation.epoch, printable(view.name()), counted(explanation.samples, "sample"),
+                  counted(explanation.chunks, "chunk"));
   Table table({"read alone", totals_text(explanation.alone)});
   if (const auto& in_order = explanation.in_order) {
     table.add({"in order", totals_text(in_order->read)});
@@ -194,16 +192,14 @@ std::string explanation_text(const View& view, const BatchExplanation& explanati
                 here ? "" : format_size(chunk.decoded), reason(chunk)});
   }
   out += chunks.text();
-  const auto shown =
-      static_cast<std::int64_t>(std::min(kListedInText, explanation.listed.size()));
+  const auto shown = static_cast<std::int64_t>(std::min(kListedInText, explanation.listed.size()));
   if (explanation.chunks > shown)
     out += fmt::format("  and {} more; --json lists up to {}\n", explanation.chunks - shown,
                        kListedInJson);
   return out;
 }
 
-Json explanation_json(const View& view, const BatchExplanation& explanation,
-                      std::uint64_t memory) {
+Json explanation_json(const View& view, const BatchExplanation& explanation, std::uint64_t memory) {
   Json json = {{"view", view.name()},
                {"epoch", explanation.epoch},
                {"batch", explanation.batch},

@@ -23,13 +23,13 @@ void ChunkReuse::use(const Use& use) {
 
 ChunkReuse::Decoded ChunkReuse::decoded(const Rules& rules) const { return follow(rules, {}); }
 
-std::vector<ChunkReuse::Source> ChunkReuse::sources(const Rules& rules, std::int64_t batch) const {
-  std::vector<Source> sources;
+std::vector<ChunkReuse::Supply> ChunkReuse::supplies(const Rules& rules, std::int64_t batch) const {
+  std::vector<Supply> sources;
   follow(rules,
-         [&](std::int64_t number, Source::Kind kind, std::int64_t decoded_by, std::int64_t stays) {
+         [&](std::int64_t number, Supply::Kind kind, std::int64_t decoded_by, std::int64_t stays) {
            const Step& use = uses_[static_cast<std::size_t>(number)];
            if (use.batch != batch) return;
-           Source& source = sources.emplace_back(keys_[use.chunk], kind, decoded_by);
+           Supply& source = sources.emplace_back(keys_[use.chunk], kind, decoded_by);
            for (std::int64_t next = stays; next != kNone;) {
              const Step& later = uses_[static_cast<std::size_t>(next)];
              if (later.batch - batch > rules.known_batches || next - number > rules.known_uses)
@@ -57,13 +57,13 @@ ChunkReuse::Decoded ChunkReuse::follow(const Rules& rules, const OnUse& on_use) 
     const Step& use = uses_[static_cast<std::size_t>(number)];
     const std::uint32_t chunk = use.chunk;
     const bool stays_never = memory_[chunk] == 0;
-    const auto report = [&](Source::Kind kind) {
+    const auto report = [&](Supply::Kind kind) {
       if (on_use) on_use(number, kind, decoded_by[chunk], stays[chunk]);
     };
     decoded.least += std::max(0.0, use.part);
     if (stays_never) decoded.most += use.decoded + use.more;  // joined or not
     if (served[chunk] > use.batch) {
-      report(Source::Kind::joined);
+      report(Supply::Kind::joined);
       continue;
     }
     served[chunk] = use.batch + rules.joined;
@@ -89,7 +89,7 @@ ChunkReuse::Decoded ChunkReuse::follow(const Rules& rules, const OnUse& on_use) 
       while (memory > rules.kept && !until.empty())
         drop(uses_[static_cast<std::size_t>(*std::prev(until.end()))].chunk);
     }
-    report(kept ? Source::Kind::kept : Source::Kind::decoded);
+    report(kept ? Supply::Kind::kept : Supply::Kind::decoded);
   }
   return decoded;
 }

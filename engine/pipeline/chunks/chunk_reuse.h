@@ -77,7 +77,7 @@ class ChunkReuse {
   Decoded decoded(const Rules& rules) const;
 
   /// How a batch gets a chunk.
-  struct Source {
+  struct Supply {
     enum class Kind {
       decoded,  // for this batch
       joined,   // its part was taken when an earlier batch decoded the chunk, or found it
@@ -89,7 +89,7 @@ class ChunkReuse {
     std::size_t later = 0;        // uses by the batches for which it stays after this one
   };
   /// The sources of the chunks of one batch, in the order of its uses, by the likely case.
-  std::vector<Source> sources(const Rules& rules, std::int64_t batch) const;
+  std::vector<Supply> supplies(const Rules& rules, std::int64_t batch) const;
 
  private:
   static constexpr std::int64_t kNone = INT64_MAX;
@@ -99,7 +99,7 @@ class ChunkReuse {
     double decoded = 0, more = 0, part = 0;
   };
   /// Called with the number of the use, its source and the use until which the chunk then stays.
-  using OnUse = std::function<void(std::int64_t use, Source::Kind kind, std::int64_t decoded_by,
+  using OnUse = std::function<void(std::int64_t use, Supply::Kind kind, std::int64_t decoded_by,
                                    std::int64_t stays)>;
   Decoded follow(const Rules& rules, const OnUse& on_use) const;
 

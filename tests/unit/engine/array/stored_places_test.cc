@@ -25,8 +25,8 @@ std::unique_ptr<const Array> array_with(const std::shared_ptr<MemoryStore>& stor
   const std::string text = document.dump();
   store->set("a/zarr.json", Bytes(reinterpret_cast<const std::byte*>(text.data()),
                                   reinterpret_cast<const std::byte*>(text.data()) + text.size()));
-  return std::make_unique<const Array>(store, std::make_shared<const ArrayMetadata>(parse_array_v3(
-                                                  "a", document, "a/zarr.json")));
+  return std::make_unique<const Array>(
+      store, std::make_shared<const ArrayMetadata>(parse_array_v3("a", document, "a/zarr.json")));
 }
 
 TEST(StoredPlaces, AnObjectOfALocalStoreHasItsSize) {
@@ -45,8 +45,8 @@ TEST(StoredPlaces, AnObjectOfALocalStoreHasItsSize) {
 TEST(StoredPlaces, AChunkOfAShardHasItsPlaceInIt) {
   const auto store = std::make_shared<MemoryStore>();
   const Json sharding = {{"chunk_shape", {2, 3}}, {"codecs", kBytes}, {"index_codecs", kBytes}};
-  const auto array = array_with(
-      store, Json::array({{{"name", "sharding_indexed"}, {"configuration", sharding}}}));
+  const auto array =
+      array_with(store, Json::array({{{"name", "sharding_indexed"}, {"configuration", sharding}}}));
   Bytes shard(48);
   const Bytes index =
       bytes_of(std::vector<std::uint64_t>{UINT64_MAX, UINT64_MAX, 24, 24, 0, 24, 1000, 24});

@@ -94,7 +94,8 @@ TEST(BatchExplanation, APartOfABlockedChunk) {
 TEST(BatchExplanation, OnlyTheFirstChunksAreListed) {
   const FakeData data{10, 4, 6, kWholeChunks};
   const BatchExplanation explanation = explain(data, 0, 1e6, R"(, "tensors": {"x":
-      {"variables": ["v"], "offsets": {"time": [0, 4, 8, 12]}}})", 0, 2);
+      {"variables": ["v"], "offsets": {"time": [0, 4, 8, 12]}}})",
+                                               0, 2);
   EXPECT_EQ(explanation.chunks, 4);
   EXPECT_EQ(explanation.listed.size(), 2u);
   EXPECT_EQ(explanation.alone.whole, 4);

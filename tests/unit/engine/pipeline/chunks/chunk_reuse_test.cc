@@ -86,7 +86,7 @@ TEST(ChunkReuse, OfChunksThatAreDecodedInPartsEachUseNeedsItsOwn) {
 /// "1 decoded 0, 2 joined 1": chunk, kind and the batch that it is decoded for.
 std::string sources(const ChunkReuse& reuse, const ChunkReuse::Rules& rules, std::int64_t batch) {
   std::string text;
-  for (const ChunkReuse::Source& source : reuse.sources(rules, batch)) {
+  for (const ChunkReuse::Supply& source : reuse.supplies(rules, batch)) {
     const char* const kinds[] = {"decoded", "joined", "kept"};
     text += std::to_string(source.chunk.chunk) + " " + kinds[static_cast<int>(source.kind)] + " " +
             std::to_string(source.decoded_by) + ", later " + std::to_string(source.later) + "; ";
@@ -121,8 +121,8 @@ TEST(ChunkReuse, DecodedBytesAreThoseOfTheSources) {
       const ChunkReuse::Rules rules{.kept = kept, .joined = joined};
       double decoded = 0;
       for (int batch = 0; batch < 6; ++batch)
-        for (const ChunkReuse::Source& source : reuse_of(batches).sources(rules, batch))
-          if (source.kind == ChunkReuse::Source::Kind::decoded) decoded += 10;
+        for (const ChunkReuse::Supply& source : reuse_of(batches).supplies(rules, batch))
+          if (source.kind == ChunkReuse::Supply::Kind::decoded) decoded += 10;
       EXPECT_EQ(decoded, reuse_of(batches).decoded(rules).likely) << kept << " " << joined;
     }
 }
