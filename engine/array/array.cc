@@ -11,7 +11,7 @@
 #include "engine/array/looks_like.h"
 #include "engine/array/past_caches.h"
 #include "engine/array/pieces.h"
-#include "engine/codec/sharding.h"
+#include "engine/array/shard_layout.h"
 #include "engine/store/object_versions.h"
 #include "engine/store/wrong_bytes.h"
 
@@ -50,18 +50,13 @@ Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> 
     if (metadata_->type.is_variable())
       throw Error(ErrorCode::not_supported,
                   "strings of any length have no file of their own; batchfs cat writes them");
-    ChunkLayout layout{metadata_->chunk_shape, metadata_->type, metadata_->fill_value};
-    layout.stored = metadata_->stored;
-    // The shards' own chunks can be read alone when nothing is done before or after sharding.
-    std::shared_ptr<const ShardLayout> shards;
-    if (metadata_->codecs.size() == 1 && metadata_->codecs.front().name == "sharding_indexed") {
-      const CodecSpec& spec = metadata_->codecs.front();
-      shards = std::make_shared<const ShardLayout>(JsonRef(spec.configuration, spec.name), layout);
+    std::shared_ptr<const ShardLayout> shards = shard_layout_of(*metadata_);
+    if (shards != nullptr) {
       grid_ = ChunkGrid(metadata_->shape, shards->inner_shape);
       chain_ = std::shared_ptr<const CodecChain>(shards, shards->inner.get());
     } else {
       grid_ = ChunkGrid(metadata_->shape, metadata_->chunk_shape);
-      chain_ = std::make_shared<CodecChain>(metadata_->codecs, layout);
+      chain_ = std::make_shared<CodecChain>(metadata_->codecs, chunk_layout_of(*metadata_));
     }
     locator_ = std::make_shared<const ChunkLocator>(store_, metadata_, std::move(shards));
   } catch (Error& error) {

@@ -19,6 +19,7 @@
 #include "engine/view/samples/missing.h"
 #include "engine/view/samples/restrictions.h"
 #include "engine/view/samples/time_windows.h"
+#include "engine/view/tensor_definitions.h"
 #include "engine/view/tensor_layout.h"
 #include "engine/view/view_kinds.h"
 #include "engine/view/view_limits.h"
@@ -321,12 +322,7 @@ class WindowView final : public View {
     if (definitions_.empty()) {
       std::vector<std::string> dims;
       for (const WindowDim& w : window_dims_) dims.push_back(w.name);
-      const std::vector<std::string> names =
-          spec_.variables ? *spec_.variables : default_variables(dims);
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        const std::string path = fmt::format("variables[{}]", i);
-        definitions_.push_back({.name = names[i], .variables = {names[i]}, .path = path});
-      }
+      definitions_ = definitions_of(spec_.variables ? *spec_.variables : default_variables(dims));
     } else if (spec_.variables) {
       // The tensors name the variables used; an unknown name here is still an error.
       for (std::size_t i = 0; i < spec_.variables->size(); ++i)
@@ -334,18 +330,7 @@ class WindowView final : public View {
     }
     for (TensorDefinition& tensor : definitions_) {
       check_tensor_name(tensor.name, tensor.path);
-      for (const OffsetList& list : tensor.durations) {
-        const JoinedOffsets of = joined_offsets(tensor, list.dim, *dataset_);
-        if (of.in_others) check_footprints(list, spec_.split);
-        if (of.in_anchor || !of.in_others)
-          tensor.by_label.emplace_back(list.dim, resolve_offsets(list, window_dims_, times));
-        tensor.offsets.emplace_back(list.dim, std::vector<std::int64_t>(list.durations.size()));
-      }
-      for (const auto& [dim, steps] : tensor.offsets)
-        if (window_number(window_dims_, dim) < 0)
-          throw Error(ErrorCode::invalid_argument,
-                      fmt::format("{}.offsets.{}: offsets need a dimension of \"window\"",
-                                  tensor.path, dim));
+      resolve_tensor_offsets(tensor, window_dims_, *dataset_, spec_.split, times);
     }
   }
 
@@ -395,33 +380,8 @@ class WindowView final : public View {
               epoch_samples(), spec_.batch_size));
   }
 
-  /// The maximum steps that offsets go before and after the window: {-1, 2}.
-  std::pair<std::int64_t, std::int64_t> offset_range(const std::string& dim) const {
-    std::int64_t least = 0, most = 0;
-    for (const TensorDefinition& tensor : definitions_)
-      if (const auto* steps = tensor.offsets_along(dim)) {
-        least = std::min(least, *std::min_element(steps->begin(), steps->end()));
-        most = std::max(most, *std::max_element(steps->begin(), steps->end()));
-      }
-    return {least, most};
-  }
-
-  /// The same, with the steps of "reserve".
-  std::pair<std::int64_t, std::int64_t> reserved_range(const std::string& dim) const {
-    auto [least, most] = offset_range(dim);
-    for (const OffsetList& list : spec_.reserve)
-      if (list.dim == dim)
-        for (const std::int64_t step : list.steps) {
-          least = std::min(least, step);
-          most = std::max(most, step);
-        }
-    return {least, most};
-  }
-
   std::vector<std::pair<std::int64_t, std::int64_t>> reserved_ranges() const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-    for (const WindowDim& window : window_dims_) ranges.push_back(reserved_range(window.name));
-    return ranges;
+    return batchfs::reserved_ranges(definitions_, spec_.reserve, window_dims_);
   }
 
   /// How long the windows of a batch are: the view's sizes, but less where every one of them is
@@ -448,7 +408,7 @@ class WindowView final : public View {
   /// Makes the sizes as long as what a row's windows have inside the selection.
   void cover(const Row& row, Dims& sizes) const {
     for (std::size_t w = 0; w < sizes_.size(); ++w) {
-      std::int64_t first = row.starts[w] + offset_range(window_dims_[w].name).first;
+      std::int64_t first = row.starts[w] + offset_range(definitions_, window_dims_[w].name).first;
       for (const Reach::Labelled& each : reaches_[w].labelled)
         for (std::size_t o = 0; o < each.labels->size(); ++o)
           if (each.restriction == "offsets")

@@ -1,8 +1,5 @@
 #include "fs/export/export_form.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include <fmt/format.h>
 
 #include "engine/base/json_text.h"
@@ -67,11 +64,6 @@ class FileForm final : public ExportForm {
 };
 
 }  // namespace
-
-bool is_export_form(const std::string& name) {
-  static constexpr std::string_view kNames[] = {"zarr", "webdataset", "mds", "safetensors", "npz"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-}
 
 bool joins_batches(const std::string& name) {
   return name == "zarr" || name == "webdataset" || name == "mds";

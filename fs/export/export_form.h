@@ -63,8 +63,7 @@ class ExportForm {
   virtual void finish() const = 0;
 };
 
-/// Is `name` a form? kExportForms is for messages: "zarr, webdataset, mds, safetensors, npz".
-bool is_export_form(const std::string& name);
+/// The names of forms, for messages: "zarr, webdataset, mds, safetensors, npz".
 extern const char* const kExportForms;
 /// Does an object hold several batches?
 bool joins_batches(const std::string& name);

@@ -4,45 +4,17 @@
 #include <atomic>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <span>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "engine/base/descriptor.h"
 #include "gpu/handoff/protocol.h"
 #include "gpu/reader/decoders.h"
 #include "gpu/reader/fallbacks.h"
+#include "gpu/reader/link.h"
 #include "gpu/reader/source.h"
 
 namespace batchfs::reader {
-
-/// A connection. Lives as long as any batch that came over it: its end releases them all. It waits,
-/// up to a second, until the server has noticed: a server that ends with its last reader takes no
-/// other then, which would get the state of the store that this one had.
-class Link {
- public:
-  explicit Link(int socket);
-  ~Link();
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
-
-  int socket() const { return socket_; }
-  /// Sends a message, waiting for room. Throws Lost. Thread-safe, as is release().
-  void send(const void* message, std::size_t size);
-  /// Returns a lease, now or with the next message. Never waits, never fails.
-  void release(std::uint64_t lease);
-
- private:
-  bool send_releases();
-  void wait_for_end();
-
-  const int socket_;
-  const pid_t process_;  // a child after fork() is another reader: the leases are its parent's
-  std::mutex mutex_;     // guards the members below
-  std::vector<std::uint64_t> released_;  // not yet sent
-};
 
 class SocketSource final : public Source {
  public:

@@ -103,6 +103,7 @@ COVERED = {
     "tools/monitor/report_pictures.cc": "tests/unit/tools/monitor/report_page_test.cc",
     "tools/python/src/module.cc": "tests/reader/test_batches.py",
     "tools/python/src/tensor.cc": "tests/reader/test_torch_tensors.py",
+    "tools/planning/explanation_text.cc": "tests/cli/test_explain.py",
     "tools/show/coastline_data.cc": "tests/unit/tools/show/coastline_test.cc",
     "tools/show/colour_sets.cc": "tests/cli/test_show.py",
     "tools/show/show_page.cc": "tests/cli/test_show.py",

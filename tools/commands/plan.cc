@@ -17,6 +17,7 @@
 #include "tools/cli/view_options.h"
 #include "tools/planning/advice.h"
 #include "tools/planning/epoch_cost.h"
+#include "tools/planning/explanation_text.h"
 #include "tools/planning/node_cost.h"
 #include "tools/planning/split_plan.h"
 #include "tools/planning/view_cost.h"
@@ -34,6 +35,7 @@ struct PlanOptions {
   std::int64_t world = 0, nodes = 0;  // 0: not given
   std::int64_t epoch = 0;
   bool json = false, windows = false;
+  std::optional<std::int64_t> explained;  // batch
 };
 
 /// The figures of a cluster, if one was named.
@@ -356,6 +358,26 @@ void write_windows(const PlanOptions& options, Output& output) {
                      [&](std::span<const std::byte> bytes) { output.write(bytes); });
 }
 
+/// `--explain`: why a batch fetches and decodes what it does.
+std::string explain(const PlanOptions& options) {
+  const OpenedView opened = open_view(options.store, options.view, {.part = options.part});
+  const auto view = find_samples(opened, options.store);
+  if (options.explained >= view->batches())
+    throw Error(ErrorCode::not_found,
+                fmt::format("there is no batch {}: an epoch has {}, numbered from 0",
+                            *options.explained, count_text(view->batches())),
+                options.view);
+  const std::uint64_t budget = opened.opened.budget;
+  check_files({view}, MemoryFiles(), budget);
+  const ViewCost cost = estimate_cost(*view);
+  const EpochCost epoch = estimate_epoch(*view, cost, static_cast<double>(budget));
+  const std::size_t most = options.json ? kListedInJson : kListedInText;
+  const BatchExplanation explanation =
+      explain_batch(*view, options.epoch, *options.explained, cost, epoch, most);
+  return options.json ? json_text(explanation_json(*view, explanation, budget)) + "\n"
+                      : explanation_text(*view, explanation, budget);
+}
+
 }  // namespace
 
 CommandAction setup_plan(CLI::App& app) {
@@ -378,13 +400,25 @@ CommandAction setup_plan(CLI::App& app) {
                "window begins")
       ->excludes("--json")
       ->excludes("--world");
-  app.add_option("--epoch", options->epoch, "the epoch of --windows (default: 0)")
-      ->needs("--windows")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 62).description(""));
-  return [options](Output& output) {
+  app.add_option("--explain", options->explained,
+                 "report why this batch fetches and decodes what it does, chunk by chunk")
+      ->type_name("BATCH")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 62).description(""))
+      ->excludes("--windows")
+      ->excludes("--world");
+  const CLI::Option* epoch =
+      app.add_option("--epoch", options->epoch, "the epoch of --windows and --explain (default: 0)")
+          ->type_name("N")
+          ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 62).description(""));
+  return [options, epoch](Output& output) {
     if (options->windows) {
       write_windows(*options, output);
+      return;
+    }
+    if (epoch->count() > 0 && !options->explained)
+      throw UsageError{"--epoch goes with --windows or --explain"};
+    if (options->explained) {
+      output.write(explain(*options));
       return;
     }
     if (options->nodes > options->world)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/pipeline/chunks/boxes.h"
+#include "engine/pipeline/chunks/chunk_costs.h"
 #include "engine/pipeline/prefetch/look_ahead.h"
 #include "engine/pipeline/prefetch/prefetcher.h"
 
@@ -36,8 +37,8 @@ ChunkReuse::Use use_of(const Array& array, const Taken& taken) {
     // More than half of a chunk is read as the whole.
     if (run <= whole / 2) use.decoded = static_cast<double>(run);
   } else if (run < whole) {
-    // The part may be decoded before it is known that others need the rest: see box_to_decode().
-    use.more = std::min(static_cast<double>(run), 0.9 * static_cast<double>(whole));
+    // The part may be decoded before it is known that others need the rest: see choose_decoding().
+    use.more = std::min(static_cast<double>(run), kMaxPartCost * static_cast<double>(whole));
   }
   return use;
 }
@@ -95,7 +96,13 @@ void follow_reuse(const View& view, const ViewCost& cost, double budget, const C
   const std::int64_t surely = joined - std::min(prefetched, Prefetcher::kMaxPrefetch);
   bounds.most =
       std::min(decoded(beside, 1).most, decoded(0, std::max<std::int64_t>(1, surely)).most);
-  const double likely = std::min(decoded(epoch.kept, 1).likely, decoded(beside, joined).likely);
+  const double with_kept = decoded(epoch.kept, 1).likely;
+  const double likely = std::min(with_kept, decoded(beside, joined).likely);
+  if (with_kept == likely) {
+    rules.kept = epoch.kept;
+    rules.joined = 1;
+  }
+  epoch.rules = rules;
   epoch.decoded = std::clamp(likely, bounds.least, std::max(bounds.least, bounds.most));
   epoch.bounds = bounds;
 }
@@ -116,7 +123,8 @@ EpochCost estimate_epoch(const View& view, const ViewCost& cost, double budget) 
   } else if (epoch.all_stay) {
     const double all = std::numeric_limits<double>::infinity();
     const auto joined = reuse->decoded({.kept = all, .joined = kMaxJoined + kBehind});
-    const auto once = reuse->decoded({.kept = all});
+    epoch.rules = ChunkReuse::Rules{.kept = all};
+    const auto once = reuse->decoded(*epoch.rules);
     epoch.bounds = {joined.least, once.most};
     epoch.decoded = std::max(once.likely, joined.least);
   } else {
@@ -130,7 +138,7 @@ double amplification(const View& view, const ViewCost& cost, const EpochCost& ep
   return used > 0 ? epoch.decoded / used : 1;
 }
 
-std::optional<ChunkReuse> follow_epoch(const View& view) {
+std::optional<ChunkReuse> follow_epoch(const View& view, std::int64_t epoch) {
   constexpr std::int64_t kMaxBatches = 8 << 10;
   constexpr std::int64_t kMaxVisits = 1 << 21;
   if (view.batches() > kMaxBatches) return std::nullopt;
@@ -142,7 +150,7 @@ std::optional<ChunkReuse> follow_epoch(const View& view) {
   for (std::int64_t batch = 0; batch < view.batches(); ++batch) {
     taken.clear();
     numbers.clear();
-    for (ChunkWalk& walk : view.chunk_walks(0, batch))
+    for (ChunkWalk& walk : view.chunk_walks(epoch, batch))
       while (const auto each = walk.next()) {
         if (++boxes > kMaxVisits) return std::nullopt;
         const Array& array = *view.variables()[each->variable]->array;

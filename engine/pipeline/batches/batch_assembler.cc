@@ -224,33 +224,24 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     with_.scheduler.reprioritize(assembly);
 }
 
-/// Keeps chunks that the view takes again, in the next epoch or in this one, if they all fit into
-/// memory. In order, the latter are soon after one another: batches take these chunks from each
-/// other, or next_use() knows of it.
 void BatchAssembler::keep_chunks(const BatchRequest& request, Assembly& assembly) {
-  const View& view = *request.view;
-  const auto keep = [&] { return with_.kept.keep(request.view, with_.table.now()); };
-  if (request.epoch + 1 < view.epochs()) {
-    assembly.keeps_chunks = assembly.keeps_whole_chunks = keep();
-    return;
-  }
-  const bool in_order = view.order() == nullptr ? view.components().empty()
-                                                : view.order()->shuffle == Order::Shuffle::none;
-  if (in_order) return;
-  double taken = 0, chunks = 0;  // bytes
-  for (const Assembly::Use& use : assembly.uses) {
-    if (!ChunkCache::is_worth_keeping(*use.array)) continue;
-    chunks += ChunkCache::memory_of_all(1, use.array->chunk_bytes());
-    for (const Assembly::Part& part : assembly.parts_of(use))
-      taken += static_cast<double>(part.source.elements()) *
-               static_cast<double>(use.array->type().itemsize);
-  }
-  // Batches like this one that hold all samples.
-  const double batches = static_cast<double>(view.samples()) /
-                         static_cast<double>(view.sample_count(request.global_batch()));
-  const double all = with_.kept.bytes_of(request.view);
-  assembly.keeps_chunks = chunks * batches > all && keep();
-  assembly.keeps_whole_chunks = assembly.keeps_chunks && taken * batches > all;
+  const auto taken = [&assembly] {
+    TakenParts sum;
+    for (const Assembly::Use& use : assembly.uses) {
+      if (!ChunkCache::is_worth_keeping(*use.array)) continue;
+      sum.chunks += ChunkCache::memory_of_all(1, use.array->chunk_bytes());
+      for (const Assembly::Part& part : assembly.parts_of(use))
+        sum.parts += static_cast<double>(part.source.elements()) *
+                     static_cast<double>(use.array->type().itemsize);
+    }
+    return sum;
+  };
+  const KeepChoice choice = choose_keeping(
+      *request.view, request.epoch, request.global_batch(), taken,
+      [&] { return with_.kept.bytes_of(request.view); },
+      [&] { return with_.kept.keep(request.view, with_.table.now()); });
+  assembly.keeps_chunks = choice.chunks;
+  assembly.keeps_whole_chunks = choice.whole;
 }
 
 /// A batch that takes small parts of large chunks, which other batches also use, holds more useful

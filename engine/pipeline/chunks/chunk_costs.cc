@@ -108,29 +108,51 @@ Box whole_chunk(const Array& array, std::int64_t chunk) {
   return whole_box(array.grid().box(array.grid().chunk(chunk)).shape);
 }
 
-Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
-                  std::span<const Box> wanted, std::size_t later, bool keeps) {
+DecodeChoice choose_decoding(const Array& array, std::int64_t chunk, const Box& need,
+                             std::span<const Box> wanted, std::size_t later, bool keeps) {
+  using enum DecodeChoice::Why;
   const bool plain = array.chain().is_plain();
-  if (!plain && (!array.chain().has_ranges() || need.empty())) return whole_chunk(array, chunk);
-  const double parts = wanted.empty() ? cost(array, {&need, 1}) : cost(array, wanted);
+  const Box whole = whole_chunk(array, chunk);
+  if (!plain && (!array.chain().has_ranges() || need.empty())) return {whole, only_whole};
+  DecodeChoice choice{.box = need, .why = plain ? uncompressed : part_is_less};
+  choice.parts = wanted.empty() ? cost(array, {&need, 1}) : cost(array, wanted);
   // A chunk that is used again and can be kept for good also serves uses that are not known yet.
-  const double again = static_cast<double>(later) * cost(array, {&need, 1});
-  if (!plain && (parts + again >= 0.9 || keeps)) return whole_chunk(array, chunk);
+  choice.later = static_cast<double>(later) * cost(array, {&need, 1});
+  const auto with = [&choice](Box box, DecodeChoice::Why why) {
+    choice.box = std::move(box);
+    choice.why = why;
+    return choice;
+  };
+  if (!plain && choice.parts + choice.later >= kMaxPartCost) return with(whole, parts_cost);
+  if (!plain && keeps) return with(whole, stays);
   Box all = need;
   for (const Box& box : wanted) all = bounding_box(all, box);
-  const Box& part = cost(array, {&all, 1}) <= parts ? all : need;
-  if (plain || array.largest_block() == 0 || wanted.size() < 2) return part;
-  const Box whole = whole_chunk(array, chunk), wide = widened(array, whole, part);
+  if (cost(array, {&all, 1}) <= choice.parts) choice.box = std::move(all);
+  if (plain || array.largest_block() == 0 || wanted.size() < 2) return choice;
+  Box wide = widened(array, whole, choice.box);
   // More than half of a chunk that is not in pieces is decoded as the whole (chunk_part.h).
-  return array.store().is_local() && array.run_bytes(wide) > array.chunk_bytes() / 2 ? whole : wide;
+  if (array.store().is_local() && array.run_bytes(wide) > array.chunk_bytes() / 2)
+    return with(whole, most_is_used);
+  choice.box = std::move(wide);
+  return choice;
 }
 
-bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses,
-                    const EncodedChunk* known) {
+bool is_decoded_in_part(const Array& array, const Box& box, bool in_pieces) {
+  const std::uint64_t run = array.run_bytes(box);
+  if (array.chain().is_plain()) return run < array.chunk_bytes();
+  return array.chain().has_ranges() && (in_pieces || run <= array.chunk_bytes() / 2);
+}
+
+std::uint64_t decoded_bytes(const Array& array, const Box& box, bool in_pieces) {
+  return is_decoded_in_part(array, box, in_pieces) ? array.run_bytes(box) : array.chunk_bytes();
+}
+
+FetchChoice choose_fetching(const Array& array, std::int64_t chunk, const Box& box,
+                            std::size_t uses, const EncodedChunk* known) {
   if (array.chain().is_plain() || !array.chain().has_ranges() || box == whole_chunk(array, chunk))
-    return false;
+    return {};
   const std::optional<Store::Speed> speed = array.store().speed();
-  if (!speed) return false;
+  if (!speed) return {};
   // All in bytes: a request costs what the network could have carried while the request occupies
   // one of the slots.
   const double request = speed->latency * speed->rate / speed->in_flight;
@@ -138,9 +160,13 @@ bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std:
   const double whole = knows_layout ? static_cast<double>(known->stored_size)
                                     : static_cast<double>(array.chunk_bytes()) * kUsualRatio;
   // Each use takes pieces of its own, in the worst case; the whole would serve them all.
-  return static_cast<double>(uses) * (whole * (share(array, box) + block_share(array)) + request) +
-             (knows_layout ? 0 : request) <
-         whole + request;
+  FetchChoice choice;
+  choice.pieces =
+      static_cast<double>(uses) * (whole * (share(array, box) + block_share(array)) + request) +
+      (knows_layout ? 0 : request);
+  choice.whole = whole + request;
+  choice.in_pieces = choice.pieces < choice.whole;
+  return choice;
 }
 
 std::uint64_t stored_bytes(const Array& array, const Box& need, bool in_pieces) {

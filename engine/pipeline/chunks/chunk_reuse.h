@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -75,6 +76,21 @@ class ChunkReuse {
   /// The chunks with the soonest next use stay.
   Decoded decoded(const Rules& rules) const;
 
+  /// How a batch gets a chunk.
+  struct Supply {
+    enum class Kind {
+      decoded,  // for this batch
+      joined,   // its part was taken when an earlier batch decoded the chunk, or found it
+      kept,     // decoded for an earlier batch, and still in memory
+    };
+    ChunkKey chunk;
+    Kind kind = Kind::decoded;
+    std::int64_t decoded_by = 0;  // the batch that it was decoded for
+    std::size_t later = 0;        // uses by the batches for which it stays after this one
+  };
+  /// The sources of the chunks of one batch, in the order of its uses, by the likely case.
+  std::vector<Supply> supplies(const Rules& rules, std::int64_t batch) const;
+
  private:
   static constexpr std::int64_t kNone = INT64_MAX;
   struct Step {
@@ -82,8 +98,14 @@ class ChunkReuse {
     std::uint32_t chunk = 0;
     double decoded = 0, more = 0, part = 0;
   };
+  /// Called with the number of the use, its source and the use until which the chunk then stays.
+  using OnUse = std::function<void(std::int64_t use, Supply::Kind kind, std::int64_t decoded_by,
+                                   std::int64_t stays)>;
+  Decoded follow(const Rules& rules, const OnUse& on_use) const;
+
   std::int64_t batches_ = 0;
   std::vector<Step> uses_;
+  std::vector<ChunkKey> keys_;      // of each chunk
   std::vector<double> memory_;      // of each chunk
   std::vector<std::int64_t> last_;  // use of each chunk
   std::unordered_map<ChunkKey, std::uint32_t, ChunkKeyHash> chunks_;

@@ -32,8 +32,9 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
     }
     const Box need = needed(assembly, use);
     if (cache_.holds(key, need)) continue;
-    sum += stored_bytes(array, need,
-                        fetches_pieces(array, use.chunk, need, 1 + cache_.uses(key), nullptr));
+    const FetchChoice choice =
+        choose_fetching(array, use.chunk, need, 1 + cache_.uses(key), nullptr);
+    sum += stored_bytes(array, need, choice.in_pieces);
   }
   return sum;
 }
@@ -47,7 +48,7 @@ Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need,
     wanted.push_back(consumer.missing);
     keeps = keeps || consumer.assembly->keeps_whole_chunks;
   }
-  return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, later, keeps);
+  return choose_decoding(*task.array, task.key.chunk, need, wanted, later, keeps).box;
 }
 
 /// No memory is left to fetch this chunk: it waits until another task has run. False when there is
@@ -249,8 +250,9 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
     decode(task, std::move(box), std::move(served), std::move(stored));
   } else {
     const bool in_pieces =
-        fetches_pieces(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
-                       stored ? &stored->encoded : nullptr);
+        choose_fetching(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
+                        stored ? &stored->encoded : nullptr)
+            .in_pieces;
     const std::uint64_t bytes = stored_bytes(*task->array, box, in_pieces);
     try {
       decoder_.check_size(static_cast<std::uint64_t>(box.elements()) *

@@ -9,6 +9,25 @@
 
 namespace batchfs {
 
+KeepChoice choose_keeping(const View& view, std::int64_t epoch, std::int64_t global_batch,
+                          const std::function<TakenParts()>& taken,
+                          const std::function<double()>& all, const std::function<bool()>& keep) {
+  if (epoch + 1 < view.epochs()) {
+    const bool kept = keep();
+    return {kept, kept};
+  }
+  const bool in_order = view.order() == nullptr ? view.components().empty()
+                                                : view.order()->shuffle == Order::Shuffle::none;
+  if (in_order) return {};
+  // Batches like this one that hold all samples.
+  const double batches =
+      static_cast<double>(view.samples()) / static_cast<double>(view.sample_count(global_batch));
+  const auto [parts, chunks] = taken();
+  const double of_view = all();
+  const bool kept = chunks * batches > of_view && keep();
+  return {kept, kept && parts * batches > of_view};
+}
+
 double KeptArrays::sum(const Sizes& arrays) {
   return std::accumulate(arrays.begin(), arrays.end(), 0.0,
                          [](double all, const auto& array) { return all + array.second.taken; });
@@ -23,19 +42,24 @@ void KeptArrays::add(const Sizes& more, Sizes& arrays) {
   }
 }
 
+KeptArrays::Sizes KeptArrays::sizes_of(const View& view) {
+  Sizes arrays;
+  for (const auto& [array, bytes] : bytes_to_read(view)) {
+    if (!ChunkCache::is_worth_keeping(*array)) continue;
+    const std::uint64_t chunk = array->chunk_bytes();
+    const auto memory = [chunk](double chunks) { return ChunkCache::memory_of_all(chunks, chunk); };
+    arrays[array] = {memory(bytes / static_cast<double>(chunk)),
+                     memory(static_cast<double>(array->grid().chunk_count()))};
+  }
+  return arrays;
+}
+
 /// Precondition: mutex_ is held.
 KeptArrays::Entry& KeptArrays::find(const std::shared_ptr<const View>& view) {
   Entry& entry = views_[view.get()];
   if (!entry.view.expired()) return entry;
   // New, or of another view that was at its address.
-  entry = {.view = view};
-  for (const auto& [array, bytes] : bytes_to_read(*view)) {
-    if (!ChunkCache::is_worth_keeping(*array)) continue;
-    const std::uint64_t chunk = array->chunk_bytes();
-    const auto memory = [chunk](double chunks) { return ChunkCache::memory_of_all(chunks, chunk); };
-    entry.arrays[array] = {memory(bytes / static_cast<double>(chunk)),
-                           memory(static_cast<double>(array->grid().chunk_count()))};
-  }
+  entry = {.view = view, .arrays = sizes_of(*view)};
   return entry;
 }
 

@@ -16,6 +16,23 @@
 
 namespace batchfs {
 
+/// The bytes that a batch takes of its chunks that are worth keeping.
+struct TakenParts {
+  double parts = 0;   // what it takes of them
+  double chunks = 0;  // memory of the whole chunks
+};
+/// Which chunks of a batch are kept as they are used again.
+struct KeepChoice {
+  bool chunks = false;
+  bool whole = false;  // also the parts of them that the batch does not take are used later
+};
+/// Keeps chunks that the view takes again, in the next epoch or in this one, if they all fit into
+/// memory. In order, the latter are soon after one another: batches take these chunks from each
+/// other. `all` returns the memory of the chunks that the view takes, `keep` whether they all stay.
+KeepChoice choose_keeping(const View& view, std::int64_t epoch, std::int64_t global_batch,
+                          const std::function<TakenParts()>& taken,
+                          const std::function<double()>& all, const std::function<bool()>& keep);
+
 /// Thread-safe.
 class KeptArrays {
  public:
@@ -26,6 +43,8 @@ class KeptArrays {
   KeptArrays(ChunkCache& cache, std::uint64_t memory) : cache_(cache), memory_(memory) {}
 
   /// Memory of the chunks, decoded, that the view takes and that are worth keeping.
+  static double bytes_of(const View& view) { return sum(sizes_of(view)); }
+  /// The same, remembered.
   double bytes_of(const std::shared_ptr<const View>& view);
   /// A batch of the view, which takes its chunks again and again, begins at the time `now`, a count
   /// of batches opened. Returns true if its chunks all stay, beside those of the views before it.
@@ -48,6 +67,7 @@ class KeptArrays {
     bool kept = false;
     std::uint64_t last_used = 0;
   };
+  static Sizes sizes_of(const View& view);
   static double sum(const Sizes& arrays);
   static void add(const Sizes& more, Sizes& arrays);
   Entry& find(const std::shared_ptr<const View>& view);

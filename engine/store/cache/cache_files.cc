@@ -239,6 +239,13 @@ void CacheFiles::check_folder(const std::string& directory, int folder, const Ta
       });
 }
 
+bool CacheFiles::contains(const Name& name, std::uint64_t largest) const {
+  struct stat status {};
+  if (::fstatat(root_, path_of(name).c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  return S_ISREG(status.st_mode) && size >= sizeof(Header) && size - sizeof(Header) <= largest;
+}
+
 std::optional<CacheFiles::Entry> CacheFiles::get(
     const Name& name, std::uint64_t largest, const std::function<bool(const Version&)>& wanted) {
   const Descriptor file(::openat(root_, path_of(name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));

@@ -62,6 +62,9 @@ class CacheFiles {
   std::optional<Entry> get(const Name& name, std::uint64_t largest = UINT64_MAX,
                            const std::function<bool(const Version&)>& wanted = {});
 
+  /// Is there an entry of at most `largest` bytes? It is not read: it may be damaged.
+  bool contains(const Name& name, std::uint64_t largest = UINT64_MAX) const;
+
   /// Longer versions cannot be kept.
   static constexpr std::size_t kMaxVersionLength = 400;
   /// Writes an entry, over an older one. False when it has no room. Throws io (the disk is full, it

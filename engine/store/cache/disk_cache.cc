@@ -109,6 +109,11 @@ class DiskCache final : public Store, public StateListing {
 
   void stop() override { parent_->stop(); }
 
+  bool holds(const std::string& key, const ByteRange& range) const {
+    return files_.contains(name_of(key, range)) ||
+           (!range.is_whole() && files_.contains(name_of(key, {}), kMaxForPart));
+  }
+
   std::vector<Counter> counters() const override {
     std::vector<Counter> all = parent_->counters();
     const CacheWriter::Counters written = writer_.counters();
@@ -260,6 +265,11 @@ class DiskCache final : public Store, public StateListing {
 };
 
 }  // namespace
+
+std::optional<bool> is_on_disk(const Store& store, const std::string& key, const ByteRange& range) {
+  const auto* cache = dynamic_cast<const DiskCache*>(&store);
+  return cache == nullptr ? std::nullopt : std::optional(cache->holds(key, range));
+}
 
 std::shared_ptr<Store> open_disk_cache(std::shared_ptr<Store> parent, DiskCacheOptions options) {
   return std::make_shared<DiskCache>(std::move(parent), std::move(options));

@@ -25,6 +25,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/store/object_versions.h"
@@ -51,5 +52,9 @@ struct DiskCacheOptions {
 /// Throws access_denied or io when the directory cannot be used. The destructor of the returned
 /// store completes pending writes.
 std::shared_ptr<Store> open_disk_cache(std::shared_ptr<Store> parent, DiskCacheOptions options);
+
+/// Does the disk cache of `store` hold what a read of this range takes? Asks nobody: the entry may
+/// be of an older version. nullopt: the store has no disk cache.
+std::optional<bool> is_on_disk(const Store& store, const std::string& key, const ByteRange& range);
 
 }  // namespace batchfs

@@ -1,7 +1,5 @@
 #pragma once
-// Snappy's raw format, as Parquet uses it for pages.
-//
-// Source: google/snappy format_description.txt.
+// Snappy's raw format, as Parquet uses it for pages, by libsnappy.
 
 #include <cstddef>
 #include <span>

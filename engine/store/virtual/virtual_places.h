@@ -91,7 +91,6 @@ class VirtualPlaces {
   };
 
   std::string absolute(std::string_view location) const;
-  std::string normal(const std::string& location) const;
   Error denied(const std::string& location) const;
 
   const Manner manner_;

@@ -9,6 +9,7 @@
 #include "engine/dataset/units.h"
 #include "engine/view/batch_coordinates.h"
 #include "engine/view/mix/mix_counts.h"
+#include "engine/view/mix/mixed_plan.h"
 #include "engine/view/mix/mixed_tensors.h"
 
 namespace batchfs {
@@ -164,7 +165,9 @@ class MixedView final : public View {
       }
       const std::uint64_t taken = plan.parts.size() * sizeof(Part);
       const PlanLimit left{limit.bytes - std::min(limit.bytes, taken)};
-      if (!numbers.empty()) add(views_[c]->plan_samples(numbers, places, left), c, plan);
+      if (!numbers.empty())
+        append_plan(views_[c]->plan_samples(numbers, places, left), firsts_[c],
+                    static_cast<std::uint32_t>(tensors_.size()), plan);
     }
     return plan;
   }
@@ -284,7 +287,7 @@ class MixedView final : public View {
   std::string chunk_label(std::uint32_t variable, std::int64_t chunk) const override {
     const auto c =
         static_cast<std::size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), variable,
-                                                  [](std::uint32_t number, const Firsts& each) {
+                                                  [](std::uint32_t number, const FirstParts& each) {
                                                     return number < each.variable;
                                                   }) -
                                  firsts_.begin() - 1);
@@ -317,11 +320,6 @@ class MixedView final : public View {
   struct Sample {
     std::size_t component;
     std::int64_t number;  // in it
-  };
-
-  /// The numbers of a component's first parts among those of the mixture.
-  struct Firsts {
-    std::uint32_t variable = 0, made = 0, combination = 0;
   };
 
   static std::vector<std::int64_t> epochs_of(
@@ -429,7 +427,7 @@ class MixedView final : public View {
 
   void take_channels(const View& view) {
     const auto tensors = static_cast<std::uint32_t>(tensors_.size());
-    Firsts first;
+    FirstParts first{.sample = first_samples_[firsts_.size()]};
     first.variable = static_cast<std::uint32_t>(variables_.size());
     first.combination = static_cast<std::uint32_t>(combinations_.size());
     first.made = made_.append(view.made_, tensors, first.combination);
@@ -445,59 +443,12 @@ class MixedView final : public View {
     firsts_.push_back(first);
   }
 
-  /// Adds the plan of a component's samples.
-  void add(BatchPlan&& own, std::size_t c, BatchPlan& plan) const {
-    const Firsts& first = firsts_[c];
-    const auto tensors = static_cast<std::uint32_t>(tensors_.size());
-    const auto parts = static_cast<std::uint32_t>(plan.parts.size());
-    const auto repeats = static_cast<std::int32_t>(plan.repeats.size());
-    const auto shift = [&](Part& part) {
-      if (part.tensor >= tensors) part.tensor += first.combination;
-      if (part.repeat >= 0) part.repeat += repeats;
-    };
-    for (ChunkUse use : own.chunks) {
-      use.variable += first.variable;
-      use.first_part += parts;
-      plan.chunks.push_back(use);
-    }
-    for (Part& part : own.parts) {
-      shift(part);
-      plan.parts.push_back(std::move(part));
-    }
-    plan.repeats.insert(plan.repeats.end(), own.repeats.begin(), own.repeats.end());
-    for (Padding& padding : own.paddings) {
-      if (padding.tensor >= tensors) padding.tensor += first.combination;
-      plan.paddings.push_back(padding);
-    }
-    for (std::uint32_t t = 0; t < own.padded.size(); ++t) {
-      const std::uint32_t tensor = t < tensors ? t : t + first.combination;
-      if (plan.padded.size() <= tensor) plan.padded.resize(tensor + 1);
-      plan.padded[tensor] += own.padded[t];
-    }
-    plan.combined_paddings.insert(plan.combined_paddings.end(), own.combined_paddings.begin(),
-                                  own.combined_paddings.end());
-    for (GivenValue value : own.given) {
-      value.sample += first_samples_[c];
-      plan.given.push_back(value);
-    }
-    for (MadePart& made : own.made) {
-      made.channel += first.made;
-      shift(made.part);
-      plan.made.push_back(std::move(made));
-    }
-    for (CombinedPart combined : own.combined) {
-      combined.combination += first.combination;
-      if (combined.tensor >= tensors) combined.tensor += first.combination;
-      plan.combined.push_back(combined);
-    }
-  }
-
   const MixSpec mix_;
   const std::vector<std::shared_ptr<const View>> views_;
   const MixSchedule schedule_;
   std::vector<std::int64_t> first_samples_;  // of each component; after them that of all
   std::vector<std::vector<std::int64_t>> first_positions_;  // per window dimension and component
-  std::vector<Firsts> firsts_;                              // of each component
+  std::vector<FirstParts> firsts_;                          // of each component
   std::vector<std::string> warnings_;
 };
 

@@ -29,6 +29,11 @@ TEST(Uri, PartsMayBeAbsent) {
   EXPECT_EQ(parse_uri("http://h#a?b").query, "");
 }
 
+TEST(Uri, ABucketOfDigitsIsNotAnAddress) {
+  for (const char* bucket : {"2024", "20241128", "0x10", "010.0.0.1", "my_bucket", "a+b"})
+    EXPECT_EQ(parse_uri(std::string("s3://") + bucket + "/a").host, bucket);
+}
+
 TEST(Uri, NonsenseIsRefusedWithoutRepeatingIt) {
   for (const std::string text :
        {"", "path", "://host", "http://", "http:///path", "http://user:secret@", "http://h:port/",

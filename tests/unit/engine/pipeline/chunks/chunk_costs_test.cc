@@ -44,7 +44,7 @@ struct Data {
   }
   Box box(std::int64_t chunk, const Box& need, const std::vector<Box>& wanted,
           std::size_t later = 0, bool keeps = false) const {
-    return box_to_decode(*array, chunk, need, wanted, later, keeps);
+    return choose_decoding(*array, chunk, need, wanted, later, keeps).box;
   }
   std::shared_ptr<SpeedStore> store;
   std::shared_ptr<const Array> array;
@@ -100,6 +100,35 @@ TEST(ChunkCosts, UsesToComeAreCounted) {
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 1, true), kWhole) << "it can be kept for good";
 }
 
+TEST(ChunkCosts, AChoiceHasItsReasonAndFigures) {
+  using enum DecodeChoice::Why;
+  const Data blosc(kBlosc), zstd(R"({"id": "zstd", "level": 1})"), plain("null");
+  const auto why = [](const Data& data, std::size_t later, bool keeps) {
+    return choose_decoding(*data.array, 0, steps(2, 1), {}, later, keeps);
+  };
+  EXPECT_EQ(why(zstd, 0, false).why, only_whole);
+  EXPECT_EQ(why(plain, 5, true).why, uncompressed);
+  EXPECT_EQ(why(blosc, 1, true).why, stays);
+  EXPECT_EQ(why(blosc, 4, false).why, part_is_less);
+  const DecodeChoice whole = why(blosc, 5, false);
+  EXPECT_EQ(whole.why, parts_cost);
+  EXPECT_NEAR(whole.parts, 0.15, 1e-9);
+  EXPECT_NEAR(whole.later, 0.75, 1e-9);
+  EXPECT_GE(whole.parts + whole.later, kMaxPartCost);
+}
+
+TEST(ChunkCosts, BytesThatADecodedBoxCountsAs) {
+  const Data blosc(kBlosc), zstd(R"({"id": "zstd", "level": 1})"), plain("null");
+  EXPECT_EQ(decoded_bytes(*zstd.array, steps(2, 1), false), 4000u);
+  EXPECT_EQ(decoded_bytes(*blosc.array, steps(2, 5), false), 2000u);
+  EXPECT_EQ(decoded_bytes(*blosc.array, steps(2, 6), false), 4000u) << "more than half";
+  EXPECT_EQ(decoded_bytes(*blosc.array, steps(2, 6), true), 2400u);
+  EXPECT_EQ(decoded_bytes(*plain.array, steps(2, 6), false), 2400u);
+  EXPECT_EQ(decoded_bytes(*plain.array, {{2, 50}, {2, 10}}, false), 440u) << "with what is between";
+  EXPECT_FALSE(is_decoded_in_part(*plain.array, kWhole, false));
+  EXPECT_TRUE(is_decoded_in_part(*plain.array, steps(2, 6), false));
+}
+
 // A Blosc frame that is not compressed, with blocks of 400 bytes, is decoded: a part that begins or
 // ends inside a block costs one more.
 TEST(ChunkCosts, OnceDecodedTheSizeOfBlocksCounts) {
@@ -135,15 +164,15 @@ TEST(ChunkCosts, PiecesAreFetchedWhereTheyCostLessThanTheWhole) {
   const Data data(kBlosc);
   // The whole: 2000 bytes and a request, 3000 in all. A step: 300 and two requests, since its place
   // must be requested, too.
-  EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 1, nullptr));
-  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 2, nullptr))
+  EXPECT_TRUE(choose_fetching(*data.array, 0, steps(2, 1), 1, nullptr).in_pieces);
+  EXPECT_FALSE(choose_fetching(*data.array, 0, steps(2, 1), 2, nullptr).in_pieces)
       << "2600 and a request more";
   data.store->says->latency = 0.005;
-  EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 4, nullptr))
+  EXPECT_TRUE(choose_fetching(*data.array, 0, steps(2, 1), 4, nullptr).in_pieces)
       << "1700 of 2100, with requests of 100";
-  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 6, nullptr));
-  EXPECT_FALSE(fetches_pieces(*data.array, 0, kWhole, 1, nullptr));
-  EXPECT_FALSE(fetches_pieces(*data.array, 2, steps(0, 5), 1, nullptr))
+  EXPECT_FALSE(choose_fetching(*data.array, 0, steps(2, 1), 6, nullptr).in_pieces);
+  EXPECT_FALSE(choose_fetching(*data.array, 0, kWhole, 1, nullptr).in_pieces);
+  EXPECT_FALSE(choose_fetching(*data.array, 2, steps(0, 5), 1, nullptr).in_pieces)
       << "all that there is of the last chunk";
 }
 
@@ -152,18 +181,19 @@ TEST(ChunkCosts, WhatIsKnownOfAChunkIsCounted) {
   EncodedChunk known;
   known.stored_size = 10000;  // it hardly compresses
   known.pieces.emplace_back();
-  EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 4, &known)) << "10000 of 11000";
+  EXPECT_TRUE(choose_fetching(*data.array, 0, steps(2, 1), 4, &known).in_pieces)
+      << "10000 of 11000";
   known.stored_size = 1000;
-  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 2, &known)) << "2300 of 2000";
+  EXPECT_FALSE(choose_fetching(*data.array, 0, steps(2, 1), 2, &known).in_pieces) << "2300 of 2000";
 }
 
 TEST(ChunkCosts, NoPiecesOfAStoreThatDoesNotSayHowFastItIs) {
   const Data data(kBlosc), whole(R"({"id": "zstd", "level": 1})"), plain("null");
-  EXPECT_FALSE(fetches_pieces(*whole.array, 0, steps(2, 1), 1, nullptr));
-  EXPECT_FALSE(fetches_pieces(*plain.array, 0, steps(2, 1), 1, nullptr))
+  EXPECT_FALSE(choose_fetching(*whole.array, 0, steps(2, 1), 1, nullptr).in_pieces);
+  EXPECT_FALSE(choose_fetching(*plain.array, 0, steps(2, 1), 1, nullptr).in_pieces)
       << "a range of it is its part";
   data.store->says = std::nullopt;
-  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 1, nullptr));
+  EXPECT_FALSE(choose_fetching(*data.array, 0, steps(2, 1), 1, nullptr).in_pieces);
 }
 
 TEST(ChunkCosts, StoredBytesAreThoseOfTheLargestChunkThatCame) {

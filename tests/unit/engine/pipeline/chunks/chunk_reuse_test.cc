@@ -1,5 +1,7 @@
 #include "engine/pipeline/chunks/chunk_reuse.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace batchfs {
@@ -79,6 +81,50 @@ TEST(ChunkReuse, OfChunksThatAreDecodedInPartsEachUseNeedsItsOwn) {
   }
   for (const std::int64_t joined : {1, 3}) EXPECT_EQ(reuse.decoded({.joined = joined}).least, 7);
   EXPECT_EQ(reuse.decoded({}).likely, 30);
+}
+
+/// "1 decoded 0, 2 joined 1": chunk, kind and the batch that it is decoded for.
+std::string sources(const ChunkReuse& reuse, const ChunkReuse::Rules& rules, std::int64_t batch) {
+  std::string text;
+  for (const ChunkReuse::Supply& source : reuse.supplies(rules, batch)) {
+    const char* const kinds[] = {"decoded", "joined", "kept"};
+    text += std::to_string(source.chunk.chunk) + " " + kinds[static_cast<int>(source.kind)] + " " +
+            std::to_string(source.decoded_by) + ", later " + std::to_string(source.later) + "; ";
+  }
+  return text;
+}
+
+TEST(ChunkReuse, TheSourcesOfABatch) {
+  const ChunkReuse reuse = reuse_of({{1, 2}, {1}, {2, 3}, {1, 3}, {3}});
+  const ChunkReuse::Rules rules{.kept = 24};
+  EXPECT_EQ(sources(reuse, rules, 0), "1 decoded 0, later 2; 2 decoded 0, later 1; ");
+  EXPECT_EQ(sources(reuse, rules, 1), "1 kept 0, later 1; ");
+  EXPECT_EQ(sources(reuse, rules, 2), "2 kept 0, later 0; 3 decoded 2, later 2; ");
+  EXPECT_EQ(sources(reuse, rules, 3), "1 kept 0, later 0; 3 kept 2, later 1; ");
+  EXPECT_EQ(sources(reuse, rules, 5), "");
+  EXPECT_EQ(sources(reuse, {}, 3), "1 decoded 3, later 0; 3 decoded 3, later 0; ");
+}
+
+TEST(ChunkReuse, TheSourcesOfABatchThatJoins) {
+  const ChunkReuse reuse = reuse_of({{1}, {1}, {1}, {1}});
+  const ChunkReuse::Rules rules{.kept = 12, .joined = 2};
+  EXPECT_EQ(sources(reuse, rules, 0), "1 decoded 0, later 2; ");
+  EXPECT_EQ(sources(reuse, rules, 1), "1 joined 0, later 2; ");
+  EXPECT_EQ(sources(reuse, rules, 2), "1 kept 0, later 0; ");
+  EXPECT_EQ(sources(reuse, rules, 3), "1 joined 0, later 0; ");
+}
+
+TEST(ChunkReuse, DecodedBytesAreThoseOfTheSources) {
+  const Batches batches = {{1, 2}, {3}, {2, 1}, {1}, {3, 2}, {1}};
+  for (const double kept : {0, 12, 24, 36})
+    for (const std::int64_t joined : {1, 2, 3}) {
+      const ChunkReuse::Rules rules{.kept = kept, .joined = joined};
+      double decoded = 0;
+      for (int batch = 0; batch < 6; ++batch)
+        for (const ChunkReuse::Supply& source : reuse_of(batches).supplies(rules, batch))
+          if (source.kind == ChunkReuse::Supply::Kind::decoded) decoded += 10;
+      EXPECT_EQ(decoded, reuse_of(batches).decoded(rules).likely) << kept << " " << joined;
+    }
 }
 
 TEST(ChunkReuse, SharesOfTheMemory) {

@@ -41,6 +41,27 @@ TEST_F(KeptArraysTest, RoomIsLeftForChunksThatHaveNotCome) {
   EXPECT_EQ(cache_.missing_bytes(), kAll);
 }
 
+TEST_F(KeptArraysTest, WhichChunksOfABatchAreKept) {
+  const auto choose = [this](const std::string& json, std::int64_t epoch, const TakenParts& taken,
+                             bool fits) {
+    const KeepChoice choice = choose_keeping(
+        *view(json), epoch, 0, [&] { return taken; }, [] { return double{kAll}; },
+        [&] { return fits; });
+    return std::pair(choice.chunks, choice.whole);
+  };
+  // Ten batches of four of the forty samples.
+  const std::string twice = R"({"window": {"time": 1}, "batch": 4, "epochs": 2})";
+  EXPECT_EQ(choose(twice, 0, {}, true), std::pair(true, true)) << "the next epoch takes them";
+  EXPECT_EQ(choose(twice, 0, {}, false), std::pair(false, false));
+  EXPECT_EQ(choose(twice, 1, {kAll, kAll}, true), std::pair(false, false)) << "in order";
+  const std::string shuffled =
+      R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})";
+  EXPECT_EQ(choose(shuffled, 0, {10, kAll / 10}, true), std::pair(false, false)) << "once each";
+  EXPECT_EQ(choose(shuffled, 0, {10, kAll / 5}, true), std::pair(true, false));
+  EXPECT_EQ(choose(shuffled, 0, {kAll / 5, kAll / 5}, true), std::pair(true, true));
+  EXPECT_EQ(choose(shuffled, 0, {kAll / 5, kAll / 5}, false), std::pair(false, false));
+}
+
 TEST_F(KeptArraysTest, ChunksThatAreHereAlreadyCount) {
   const auto v = view();
   cache(*v, 0);

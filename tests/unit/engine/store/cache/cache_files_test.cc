@@ -72,6 +72,18 @@ TEST(CacheFiles, KeepsBytesAndVersion) {
   EXPECT_FALSE(put(files, "a", "x", std::string(401, 'v')));
 }
 
+TEST(CacheFiles, AnEntryIsFoundWithoutReadingIt) {
+  const TemporaryDirectory directory;
+  CacheFiles files(directory / "c", {});
+  const CacheFiles::Name name = CacheFiles::name_of("a");
+  EXPECT_FALSE(files.contains(name));
+  EXPECT_TRUE(put(files, "a", content(1, 1000)));
+  EXPECT_TRUE(files.contains(name));
+  EXPECT_TRUE(files.contains(name, 1000));
+  EXPECT_FALSE(files.contains(name, 999));
+  EXPECT_FALSE(files.contains(CacheFiles::name_of("b")));
+}
+
 TEST(CacheFiles, AFileIsNamedByTheSha256OfWhatItIsOf) {
   const TemporaryDirectory directory;
   CacheFiles files(directory / "c", {});

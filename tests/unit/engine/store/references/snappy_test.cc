@@ -48,5 +48,12 @@ TEST(Snappy, RefusesWhatIsDamaged) {
     EXPECT_THROW(decoded(wrong, 5), Error);
 }
 
+TEST(Snappy, RefusesWhatIsCutShortOrOfAnotherSize) {
+  const std::string whole = std::string("\x46\xf0\x45") + std::string(70, 'z');
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_THROW(decoded(whole.substr(0, size), 70), Error) << size;
+  for (const std::size_t size : {0, 69, 71, 1000}) EXPECT_THROW(decoded(whole, size), Error);
+}
+
 }  // namespace snappy_test
 }  // namespace batchfs

@@ -1,9 +1,12 @@
-"""Writes zip_archives.h: archives made by Python's zipfile, for zip_store_test.cc.
+"""Writes archives made by Python's zipfile, for zip_store_test.cc.
 
-    python3 make_zip_archives.py > zip_archives.h
+    python3 make_zip_archives.py
+
+writes zip_archives.h, zip64_archives.h and odd_archives.h beside this file.
 """
 
 import io
+import pathlib
 import zipfile
 from unittest import mock
 
@@ -73,30 +76,37 @@ def duplicates():
     return file.getvalue()
 
 
-ARCHIVES = {
-    "kPlain": archive(),
-    "kComment": archive(comment=b"made PK\x05\x06 by Python, " * 4),
-    "kStreamed": archive(Pipe()),
-    "kZip64": zip64(),
-    "kPrefixed": b"#!/bin/sh\nexit 1\n" + archive(),
-    "kPrefixedZip64": b"#!/bin/sh\nexit 1\n" + zip64(),
-    "kOtherExtras": other_extras(),
-    "kDuplicates": duplicates(),
-    "kBadNames": archive(members=[(name, b"bad", zipfile.ZIP_STORED) for name in (
-        "../up", "/absolute", "a/../../b", "a//b", "./c", "good", "dir/.", "..")]),
-    "kBzip2": archive(members=[("x", pattern(600, 1), zipfile.ZIP_BZIP2)]),
-    "kEmpty": archive(members=[]),
+FILES = {
+    "zip_archives.h": {
+        "kPlain": archive(),
+        "kComment": archive(comment=b"made PK\x05\x06 by Python, " * 4),
+        "kStreamed": archive(Pipe()),
+        "kPrefixed": b"#!/bin/sh\nexit 1\n" + archive(),
+        "kOtherExtras": other_extras(),
+    },
+    "zip64_archives.h": {
+        "kZip64": zip64(),
+        "kPrefixedZip64": b"#!/bin/sh\nexit 1\n" + zip64(),
+    },
+    "odd_archives.h": {
+        "kDuplicates": duplicates(),
+        "kBadNames": archive(members=[(name, b"bad", zipfile.ZIP_STORED) for name in (
+            "../up", "/absolute", "a/../../b", "a//b", "./c", "good", "dir/.", "..")]),
+        "kBzip2": archive(members=[("x", pattern(600, 1), zipfile.ZIP_BZIP2)]),
+        "kEmpty": archive(members=[]),
+    },
 }
 
 
-def main():
-    print("#pragma once\n// Made by make_zip_archives.py.\n\nnamespace batchfs {\n")
-    for name, data in ARCHIVES.items():
-        print(f"inline constexpr unsigned char {name}[] = {{")
-        for i in range(0, len(data), 24):
-            print("  " + ", ".join(map(str, data[i:i + 24])) + ",")
-        print("};\n")
-    print("}  // namespace batchfs")
+def text_of(archives):
+    """The header, before it is formatted."""
+    lines = ["#pragma once", "// Made by make_zip_archives.py.", "", "namespace batchfs {", ""]
+    for name, data in archives.items():
+        lines.append(f"inline constexpr unsigned char {name}[] = {{")
+        lines += ["  " + ", ".join(map(str, data[i:i + 24])) + "," for i in range(0, len(data), 24)]
+        lines += ["};", ""]
+    return "\n".join([*lines, "}  // namespace batchfs", ""])
 
 
-main()
+for file_name, held in FILES.items():
+    (pathlib.Path(__file__).parent / file_name).write_text(text_of(held))

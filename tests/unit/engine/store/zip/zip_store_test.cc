@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/engine/store/zip/odd_archives.h"
+#include "tests/unit/engine/store/zip/zip64_archives.h"
 #include "tests/unit/engine/store/zip/zip_archives.h"
 
 namespace batchfs {
