@@ -1,7 +1,6 @@
 // Views by windows: samples are the positions of a window that slides over the selection.
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>

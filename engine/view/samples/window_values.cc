@@ -18,15 +18,15 @@ namespace {
 /// 1 GiB of float64.
 constexpr std::int64_t kMaxValues = INT64_C(1) << 27;
 
-struct Found {
+struct ReadableVariable {
   const Variable& variable;
   std::vector<WindowVariable::Axis> axes;
   std::int64_t count = 1;  // of values
 };
 
-Found find_variable(const Dataset& dataset, const std::string& name, const std::string& path,
-                    const std::vector<WindowDim>& windows,
-                    const std::map<std::string, Positions>& selected) {
+ReadableVariable find_variable(const Dataset& dataset, const std::string& name,
+                               const std::string& path, const std::vector<WindowDim>& windows,
+                               const std::map<std::string, Positions>& selected) {
   const auto fail = [&](ErrorCode code, const std::string& why) {
     return Error(code, fmt::format("{}: {}", path, why));
   };
@@ -39,7 +39,7 @@ Found find_variable(const Dataset& dataset, const std::string& name, const std::
   const Variable& variable = *found;
   std::vector<std::string> names;
   for (const WindowDim& window : windows) names.push_back(window.name);
-  Found result{variable, {}};
+  ReadableVariable result{variable, {}};
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {
     const std::string& dim = variable.dims[d];
     const int window = window_number(windows, dim);
@@ -112,7 +112,7 @@ LabelNumber WindowValues::at(std::int64_t place) const { return label_number(val
 WindowValues read_window_values(const Dataset& dataset, const std::string& name,
                                 const std::string& path, const std::vector<WindowDim>& windows,
                                 const std::map<std::string, Positions>& selected) {
-  Found found = find_variable(dataset, name, path, windows, selected);
+  ReadableVariable found = find_variable(dataset, name, path, windows, selected);
   // They are dropped before the first batch is requested.
   check_list(dataset, static_cast<std::uint64_t>(found.count) * value_size(found.variable), path,
              fmt::format("the values of '{}'", name));
@@ -126,7 +126,7 @@ WindowMarks read_window_marks(const Dataset& dataset, const std::string& name,
                               const std::string& path, const std::vector<WindowDim>& windows,
                               const std::map<std::string, Positions>& selected,
                               const std::function<bool(LabelNumber)>& is_marked) {
-  Found found = find_variable(dataset, name, path, windows, selected);
+  ReadableVariable found = find_variable(dataset, name, path, windows, selected);
   const Variable& variable = found.variable;
   const std::int64_t size = variable.own_shape()[0], rows = std::min(rows_of(variable), size);
   const std::int64_t inner = size == 0 ? 0 : found.count / size;
