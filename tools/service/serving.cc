@@ -16,6 +16,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine_errors.h"
+#include "engine/view/made/operand_memory.h"
 #include "engine/view/samples/duration.h"
 #include "engine/view/view_limits.h"
 #include "fs/formats/formats.h"
@@ -73,8 +74,11 @@ std::shared_ptr<const Dataset> described_dataset(const OpenedStore& opened, Grou
 
 namespace {
 
-void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) {
-  if (bytes > budget) throw batch_larger_than_budget(bytes, budget).at("view " + view.name());
+/// `bytes`: of the first batch, in memory.
+void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) try {
+  if (view.batches() > 0) check_batch_memory(bytes, operand_memory(view, 0), budget);
+} catch (Error& error) {
+  throw error.at("view " + view.name());
 }
 
 /// Throws no_memory where the list of the parts of the first batch is longer than one may be. Looks
