@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 
 import numcodecs
 import numpy as np
@@ -25,6 +26,8 @@ import kerchunk.netCDF3  # noqa: E402
 import pandas as pd  # noqa: E402
 import scipy.io  # noqa: E402
 import xarray as xr  # noqa: E402
+from conftest import PROGRAM  # noqa: E402
+from measured import measure  # noqa: E402
 from reference_sets import array_of, cat, one, parquet_folder, records, write, write_steps  # noqa: E402
 
 VIRTUAL = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "fixtures" / "virtual"
@@ -381,6 +384,41 @@ def test_parquet_files_of_every_make(batchfs, steps, tmp_path, options, bytes_to
         records(path, offset, size, raw, store / f"a/refs.{record}.parq", **options, **more)
     values = cat(batchfs, store, "a", "--virtual", f"file://{tmp_path}/")
     assert np.array_equal(values, expected)
+
+
+ROWS = 300_000
+# How the columns of a file of ROWS references are made and written.
+LARGE = {
+    "one name": (lambda i: "f0.bin", {}),
+    "one name, plain": (lambda i: "f0.bin", {"use_dictionary": False, "data_page_size": 64 << 20}),
+    "each its own name": (lambda i: "f0.bin" if i == 2 else f"folder/of/files/{i:09}.bin", {}),
+    "each its own name, plain": (lambda i: "f0.bin" if i == 2 else f"folder/of/files/{i:09}.bin",
+                                 {"use_dictionary": False, "compression": "NONE"}),
+    "rows that are bytes": (None, {}),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_the_memory_of_one_parquet_file(batchfs, tmp_path, kind):
+    name, options = LARGE[kind]
+    store = parquet_folder(tmp_path / "set", array_of([ROWS], [1]), ROWS)
+    write_steps(store)
+    i = np.arange(ROWS)
+    if name is None:
+        columns = ([None] * ROWS, i * 0, i * 0, [int(n).to_bytes(4, "little") for n in i])
+    else:
+        columns = ([name(n) for n in range(ROWS)], 4 + i % 20 * 4, np.full(ROWS, 4), [None] * ROWS)
+    records(*columns, store / "a/refs.0.parq", engine="pyarrow", **options)
+    line = batchfs.refusal("cat", store, "a", "--select", "x=#2", "--memory", "2M")
+    assert "gets half of --memory, 1.0 MB; give" in line
+    line = batchfs.refusal("cat", store, "a", "--select", "x=#2", "--memory", "32M")
+    assert f"its {ROWS} references take up to" in line and "one file of references gets half of --memory, 16.0 MB" in line
+    assert "refs.0.parq" in line
+    enough = re.search(r"give --memory (\d+)M or more", line)[1]
+    assert int(enough) <= (44 if kind == "one name" else 300)
+    assert cat(batchfs, store, "a", "--select", "x=#2", "--memory", f"{enough}M") == 2
+    measured = measure(PROGRAM, "cat", store, "a", "--select", "x=#2", "--memory", f"{enough}M")
+    assert measured.status == 0 and measured.peak <= (int(enough) + 64) << 20
 
 
 def test_parquet_without_a_file_or_a_column(batchfs, steps, tmp_path):

@@ -187,6 +187,84 @@ def test_a_batch_larger_than_the_budget_is_refused(large, fails, good, tmp_path)
     good("plan", large, "--view", view, "--memory", "64M")
 
 
+@pytest.fixture(scope="module")
+def grids(tmp_path_factory):
+    """a and b of 16 steps of 128 KB, of int16."""
+    path = tmp_path_factory.mktemp("grids") / "s.zarr"
+    group = zarr.create_group(path)
+    for name, factor in (("a", 3), ("b", -5)):
+        values = (np.arange(16 * 256 * 256) % 997 * factor).astype("i2").reshape(16, 256, 256)
+        group.create_array(name, data=values, chunks=(1, 256, 256), dimension_names=["time", "y", "x"])
+    return path
+
+
+SPEED = {"make": "wind_speed", "of": ["a", "b"]}
+PRODUCT = {"make": "product", "of": ["a", "b", "a"]}
+BLOCKS = {"y": 4, "x": 4}
+# Channels that are combined: the tensors, the grids of operands, the bytes of a value in the batch for each of a grid.
+COMBINED = {
+    "coarsened": ({"t": {"variables": ["a"], "coarsen": BLOCKS}}, 1, 4 / 16),
+    "made of two": ({"t": {"variables": [SPEED]}}, 2, 4),
+    "made of three": ({"t": {"variables": [PRODUCT]}}, 3, 4),
+    "made and coarsened": ({"t": {"variables": [SPEED], "coarsen": BLOCKS}}, 3, 4 / 16),
+    "in two tensors": ({"t": {"variables": ["a"], "coarsen": BLOCKS}, "u": {"variables": [SPEED]}}, 3, 4 + 4 / 16),
+}
+
+
+def combined_batch(tensors, group):
+    """The tensors of a batch of all 16 steps, by numpy."""
+    a, b = (group[name][:].astype("f8") for name in "ab")
+    made = {"wind_speed": np.hypot(a, b), "product": a * b * a}
+    of = {}
+    for name, tensor in tensors.items():
+        (channel,) = tensor["variables"]
+        values = a if channel == "a" else made[channel["make"]]
+        if "coarsen" in tensor:
+            values = values.reshape(16, 64, 4, 64, 4).mean(axis=(2, 4))
+        of[name] = values.astype("f4")
+    return of
+
+
+@pytest.mark.says("memory-refused")
+@pytest.mark.parametrize("kind", COMBINED)
+def test_operands_count_where_a_batch_is_refused_and_planned(grids, fails, good, mount_at, tmp_path, kind):
+    tensors, operands, itemsize = COMBINED[kind]
+    view = {"name": "v", "window": {"time": 1}, "batch": 16, "dtype": "float32", "tensors": tensors}
+    (tmp_path / "view.json").write_text(json.dumps(view))
+    (tmp_path / "refused").mkdir()
+    grid = 16 * 256 * 256
+    operand_bytes, batch_bytes = operands * grid * 8, round(grid * itemsize)
+    too_little = f"{(operand_bytes + batch_bytes) // 1024 - 64}K"
+    for command in (["plan", grids], ["mount", grids, tmp_path / "refused"], ["serve", grids, "--socket", tmp_path / "s"],
+                    ["batch", grids, "--format", "safetensors"]):
+        line = fails(1, *command, "--view", tmp_path / "view.json", "--memory", too_little)
+        assert f"and {operand_bytes / MB:.1f} MB of operands of channels that are combined are larger" in line, line
+        assert "use a smaller batch size or a larger --memory" in line and "a batch of " in line
+    enough = f"{(operand_bytes + 4 * batch_bytes) // MB + 8}M"
+    plan = json.loads(good("plan", grids, "--view", tmp_path / "view.json", "--memory", enough, "--json"))
+    assert (plan["batch_bytes"], plan["operand_bytes"]) == (batch_bytes, operand_bytes)
+    assert plan["memory_need"] == 2 * batch_bytes + operand_bytes + plan["decoded_bytes_per_batch"]
+    directory = mount_at(grids, tmp_path / "mnt", {"v": view}, "--memory", enough)
+    batch = directory / "views/v/epoch-0000/batch-000000"
+    for name, expected in combined_batch(tensors, zarr.open_group(grids, mode="r")).items():
+        ours = np.load(batch / f"{name}.npy" if len(tensors) > 1 else batch.with_suffix(".npy"))
+        np.testing.assert_allclose(ours, expected[:, np.newaxis], rtol=2e-7)
+    assert eventually(lambda: status(directory)["memory_used"] < operand_bytes + batch_bytes)
+
+
+@pytest.mark.says("memory-refused")
+@pytest.mark.parametrize("tensors, memory, why", [
+    (COMBINED["coarsened"][0], "4M", "4.0 MB of operands of channels"), ({"t": {"variables": ["a"]}}, "768K", "a batch of 1.0 MB is larger")],
+    ids=["operands", "tensors"])
+def test_every_part_of_a_split_is_refused(grids, fails, good, tmp_path, tensors, memory, why):
+    view = {"name": "v", "window": {"time": 1}, "batch": 8, "split": {"parts": {"train": "rest", "test": [{"time": {"from": "#8"}}]}},
+            "dtype": "float32", "tensors": tensors}
+    (tmp_path / "view.json").write_text(json.dumps(view))
+    for out in ([], ["--json"]):
+        assert why in fails(1, "plan", grids, "--view", tmp_path / "view.json", "--memory", memory, *out)
+    good("plan", grids, "--view", tmp_path / "view.json", "--memory", "16M")
+
+
 @pytest.mark.says("memory-queue", "memory-enomem")
 def test_who_comes_when_all_is_held(large, mount_at, tmp_path):
     view = {"name": "v", "window": {"time": 1}, "batch": {"size": 31}}  # of 4 MB, also in huge pages

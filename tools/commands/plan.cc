@@ -185,6 +185,7 @@ Json Planned::json() const {
                     {"decoded_bytes", static_cast<std::int64_t>(scan->decoded_bytes)}};
   const std::optional<double> fetch = cost.fetch_amplification();
   json["batch_bytes"] = static_cast<std::int64_t>(cost.batch_bytes);
+  json["operand_bytes"] = static_cast<std::int64_t>(cost.operand_bytes);
   json["epoch_bytes"] = static_cast<std::int64_t>(cost.epoch_bytes);
   json["chunks_per_batch"] = rounded(cost.chunks);
   json["used_bytes_per_batch"] = static_cast<std::int64_t>(cost.used_bytes);
@@ -246,6 +247,9 @@ std::string Planned::text() const {
   Table table({"size", estimated_size(cost.batch_bytes)});
   table.add({"chunks",
              fmt::format("{:.4g}, {} decoded", cost.chunks, estimated_size(cost.decoded_bytes))});
+  if (cost.operand_bytes > 0)
+    table.add({"operands", fmt::format("{} of channels that are combined, while the batch is made",
+                                       estimated_size(cost.operand_bytes))});
   table.add({"memory", fmt::format("{} of a budget of {}", estimated_size(cost.memory_need),
                                    format_size(memory.asked))});
   out += table.text();
@@ -342,6 +346,7 @@ std::string plan_split(const OpenedViews& opened, const PlanOptions& options) {
     }
     std::optional<ScanCost> scan;
     views.push_back(view_to_plan(parsed, opened.opened, options.store, scan));
+    check_files({views.back()}, MemoryFiles(), opened.opened.budget);
     scanned = scanned && !scan;
   }
   const SplitPlan plan = plan_parts(views);

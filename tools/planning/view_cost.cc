@@ -10,6 +10,7 @@
 #include "engine/pipeline/prefetch/prefetcher.h"
 #include "engine/scan/sweep.h"
 #include "engine/view/chunks/batch_chunks.h"
+#include "engine/view/made/operand_memory.h"
 #include "engine/view/order/shuffle_quality.h"
 #include "engine/view/samples/reached.h"
 #include "tools/planning/box_union.h"
@@ -23,7 +24,9 @@ constexpr int kMeasuredChunks = 3;  // per variable
 /// Boxes that are compared with each other, at most: of a chunk, and of a batch.
 constexpr std::int64_t kMaxBoxes = 4096, kMaxBoxesOfBatch = 1 << 15;
 
-double need(double batch_bytes, double decoded_bytes) { return 2 * batch_bytes + decoded_bytes; }
+double need(double batch_bytes, double operand_bytes, double decoded_bytes) {
+  return 2 * batch_bytes + operand_bytes + decoded_bytes;
+}
 
 /// Bytes of all tensors of a batch.
 double bytes_of(const View& view, const std::vector<Dims>& shapes) {
@@ -267,6 +270,7 @@ ViewCost estimate_cost(const View& view) {
     const std::int64_t batch = full / n * i + full % n * i / n;  // full * i / n without overflow
     cost.planned.push_back(batch);
     cost.batch_bytes += bytes_of(view, view.shapes(batch));
+    cost.operand_bytes += static_cast<double>(operand_memory(view, batch));
     add_batch(view, batch, sums);
   }
 
@@ -296,6 +300,7 @@ ViewCost estimate_cost(const View& view) {
   }
   const auto count = static_cast<double>(n);
   cost.batch_bytes /= count;
+  cost.operand_bytes /= count;
   cost.chunks /= count;
   cost.used_bytes /= count;
   cost.decoded_bytes /= count;
@@ -305,14 +310,14 @@ ViewCost estimate_cost(const View& view) {
   cost.reads_per_chunk =
       std::max(1.0, cost.chunks * static_cast<double>(view.batches()) /
                         static_cast<double>(std::max<std::int64_t>(cost.view_chunks, 1)));
-  cost.memory_need = need(cost.batch_bytes, cost.decoded_bytes);
+  cost.memory_need = need(cost.batch_bytes, cost.operand_bytes, cost.decoded_bytes);
   cost.shuffle_quality = shuffle_quality(view);
   return cost;
 }
 
 double batch_memory(const ViewCost& cost) {
   constexpr double kListBytes = 3 << 10;  // for each chunk of a batch
-  return cost.batch_bytes + cost.chunks * kListBytes;
+  return cost.batch_bytes + cost.operand_bytes + cost.chunks * kListBytes;
 }
 
 bool reads_locally(const View& view) {
@@ -363,7 +368,8 @@ double memory_need(const View& view) {
   for_each_chunk(view, 0, 0, [&](std::uint32_t variable, std::int64_t) {
     decoded += chunk_bytes(view, variable);
   });
-  return need(bytes_of(view, view.shapes(0)), decoded);
+  return need(bytes_of(view, view.shapes(0)), static_cast<double>(operand_memory(view, 0)),
+              decoded);
 }
 
 BlockCost estimate_block_cost(const View& laned) {

@@ -14,6 +14,7 @@ namespace batchfs {
 struct ViewCost {
   std::vector<std::int64_t> planned;  // the batches that were planned, of epoch 0
   double batch_bytes = 0;             // of the tensors
+  double operand_bytes = 0;           // beside them while a batch is made: operand_memory()
   double chunks = 0;                  // distinct chunks
   double used_bytes = 0;              // stored elements that go into the batch, each once (at most
                                       // this, where windows overlap in very many ways)
@@ -43,7 +44,7 @@ struct ViewCost {
   double lanes = 1;        // of the order that one machine reads at a time, each in its own place
   /// Stored bytes of a chunk, per variable; nothing where none could be read or is needed.
   std::vector<std::optional<double>> stored_chunk_bytes;
-  double memory_need = 0;  // a batch being read, one ahead, and the chunks of one
+  double memory_need = 0;  // a batch being read, one ahead, and the operands and chunks of one
 
   std::optional<double> shuffle_quality;  // see engine/view/order/shuffle_quality.h
 
@@ -66,7 +67,7 @@ ViewCost estimate_cost(const View& view);
 /// Are batches read in the order of the samples' positions?
 bool is_in_order(const View& view);
 
-/// Memory of a batch with its list of uses and parts, on average.
+/// Memory of a batch that is made, with its operands and its list of uses and parts, on average.
 double batch_memory(const ViewCost& cost);
 
 /// Are all variables of stores on local disks?
@@ -80,8 +81,7 @@ double kept_between_batches(const View& view, const ViewCost& cost, double budge
 /// not followed (epoch_cost.h). At least cost.view_bytes: then every chunk is read once.
 double epoch_decoded(const View& view, const ViewCost& cost, double kept);
 
-/// Bytes of memory to read a view: a batch being read, one ahead, and the chunks of one; from its
-/// first batch.
+/// Bytes of memory to read a view, as ViewCost::memory_need, from its first batch.
 double memory_need(const View& view);
 
 /// Bytes decoded in an epoch of a view with a block order when the chunks of one run of groups are

@@ -17,6 +17,7 @@
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine_errors.h"
 #include "engine/store/place.h"
+#include "engine/view/made/operand_memory.h"
 #include "engine/view/samples/duration.h"
 #include "engine/view/view_limits.h"
 #include "fs/formats/formats.h"
@@ -74,8 +75,11 @@ std::shared_ptr<const Dataset> described_dataset(const OpenedStore& opened, Grou
 
 namespace {
 
-void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) {
-  if (bytes > budget) throw batch_larger_than_budget(bytes, budget).at("view " + view.name());
+/// `bytes`: of the first batch, in memory.
+void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) try {
+  if (view.batches() > 0) check_batch_memory(bytes, operand_memory(view, 0), budget);
+} catch (Error& error) {
+  throw error.at("view " + view.name());
 }
 
 std::size_t parts_of(const View& view, const std::vector<std::int64_t>& samples, PlanLimit limit) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 
 #include "engine/pipeline/batches/deliveries.h"
 #include "engine/pipeline/engine_errors.h"
+#include "engine/view/made/operand_memory.h"
 #include "engine/view/plan_check.h"
 #include "engine/view/view_limits.h"
 
@@ -76,17 +76,6 @@ struct Unfinished {
     batch->reservation.split(bytes).release();
   }
 };
-
-/// Bytes of memory for the operands of a batch of this many samples, of each combination.
-std::vector<std::uint64_t> operand_bytes(const View& view, std::int64_t global_batch) {
-  std::vector<std::uint64_t> bytes;
-  if (view.combinations().empty()) return bytes;
-  const std::vector<Dims> shapes = view.shapes(global_batch);
-  for (const auto& combination : view.combinations())
-    bytes.push_back(static_cast<std::uint64_t>(combination->sample_bytes()) *
-                    static_cast<std::uint64_t>(shapes[combination->tensor()][0]));
-  return bytes;
-}
 
 /// Fills the elements that no chunk fills, and lists what each chunk fills.
 void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, Assembly& assembly) {
@@ -163,10 +152,9 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     assembly->of = traced(with_.trace, request);
     const View& view = *request.view;
     const BatchLayout layout = request.format->layout(view, request.global_batch());
-    const std::vector<std::uint64_t> operands = operand_bytes(view, request.global_batch());
-    const std::uint64_t bytes =
-        std::accumulate(operands.begin(), operands.end(), memory_of(layout));
-    if (bytes > with_.budget.limit()) throw batch_larger_than_budget(bytes, with_.budget.limit());
+    const std::uint64_t operands = operand_memory(view, request.global_batch());
+    check_batch_memory(memory_of(layout), operands, with_.budget.limit());
+    const std::uint64_t bytes = memory_of(layout) + operands;
     const bool spare = !begun->waited && is_spare(*record);
     Budget::Reservation memory = reserve(*record, bytes, *begun, spare);
     if (!memory) return begun->waited ? queue(record, bytes) : give_up(record, spare);
@@ -175,7 +163,8 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     batch->view = request.view;
     const auto unfinished =
         std::make_shared<Unfinished>(Unfinished{batch, layout.tensors, {}, {}, {}});
-    for (const std::uint64_t size : operands) unfinished->operands.emplace_back(size);
+    for (const std::uint64_t size : operand_sizes(view, request.global_batch()))
+      unfinished->operands.emplace_back(size);
     {
       // One long list at a time is made: it is reserved when it is known.
       std::unique_lock<std::mutex> alone(long_lists_, std::defer_lock);
@@ -195,8 +184,8 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     } else if (assembly->started && !reserve_for_chunks(*record, *assembly, false, spare)) {
       return give_up(record, spare);
     }
-    assembly->shares_memory = operands.empty();  // operands end before the batch does
-    assembly->memory = operands.empty() ? std::shared_ptr<void>(batch) : unfinished;
+    assembly->shares_memory = unfinished->operands.empty();  // they end before the batch does
+    assembly->memory = unfinished->operands.empty() ? std::shared_ptr<void>(batch) : unfinished;
     assembly->finished = [this, record, batch, unfinished,
                           finish = layout.finish](std::exception_ptr error) {
       if (!error) {

@@ -10,7 +10,6 @@
 
 #include "engine/base/buffer.h"
 #include "engine/base/printable.h"
-#include "engine/base/strings.h"
 #include "engine/store/deflate_decoder.h"
 #include "engine/store/little_endian.h"
 #include "engine/store/references/parquet_runs.h"
@@ -56,7 +55,8 @@ struct SchemaColumn {
 };
 
 struct ColumnChunk {
-  std::int64_t type = -1, codec = 0, values = 0, size = 0, data_at = -1, dictionary_at = -1;
+  std::int64_t type = -1, codec = 0, values = 0, decompressed = 0, size = 0, data_at = -1,
+               dictionary_at = -1;
 };
 
 struct Page {
@@ -69,10 +69,39 @@ struct Page {
 class Reader {
  public:
   Reader(Bytes file, std::span<const std::string_view> wanted, std::uint64_t most_rows,
-         std::uint64_t page, Claims& claims)
-      : file_(file), wanted_(wanted), most_rows_(most_rows), page_(page), claims_(claims) {}
+         Claims& claims)
+      : file_(file), wanted_(wanted), most_rows_(most_rows), claims_(claims) {}
 
   ParquetTable run() {
+    for_each_group([this](std::span<const ColumnChunk> chunks, std::uint64_t rows) {
+      for (std::size_t i = 0; i < chunks.size(); ++i)
+        if (into_[i] != SIZE_MAX)
+          read_column(columns_[i], chunks[i], rows, table_.columns[into_[i]]);
+    });
+    return std::move(table_);
+  }
+
+  ParquetSize size() {
+    ParquetSize size;
+    for_each_group([&](std::span<const ColumnChunk> chunks, std::uint64_t rows) {
+      size.rows += rows;
+      for (std::size_t i = 0; i < chunks.size(); ++i) {
+        if (into_[i] == SIZE_MAX || chunks[i].decompressed < 0) continue;
+        const auto bytes = static_cast<std::uint64_t>(chunks[i].decompressed);
+        std::uint64_t& sum = table_.columns[into_[i]].is_text ? size.texts : size.numbers;
+        sum += std::min(bytes, kMaxBytes - sum);
+        size.largest = std::max(size.largest, std::min(bytes, kMaxBytes));
+      }
+    });
+    return size;
+  }
+
+ private:
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 48;  // of any file
+
+  /// Parses the footer. `use`: gets the columns of each row group, and its rows.
+  template <class Use>
+  void for_each_group(Use use) {
     ThriftReader footer(footer_bytes());
     std::uint64_t told = 0;
     for (Field field; footer.next(field);) {
@@ -83,16 +112,14 @@ class Reader {
       } else if (field.id == 4) {
         if (columns_.empty()) throw damaged("it has no schema");
         const auto groups = footer.list(field.type);
-        for (std::uint64_t i = 0; i < groups.size; ++i) row_group(footer, groups.type);
+        for (std::uint64_t i = 0; i < groups.size; ++i) row_group(footer, groups.type, use);
       } else {
         footer.skip(field.type);
       }
     }
     if (table_.rows != told) throw damaged("its row groups have other rows than it says");
-    return std::move(table_);
   }
 
- private:
   Bytes footer_bytes() const {
     const auto is_at = [this](std::size_t at, std::string_view magic) {
       return std::memcmp(file_.data() + at, magic.data(), magic.size()) == 0;
@@ -147,7 +174,8 @@ class Reader {
     }
   }
 
-  void row_group(ThriftReader& in, Type type) {
+  template <class Use>
+  void row_group(ThriftReader& in, Type type, Use use) {
     if (type != Type::structure) throw damaged("a row group is none");
     std::vector<ColumnChunk> chunks;
     std::uint64_t rows = 0;
@@ -165,8 +193,7 @@ class Reader {
     }
     if (chunks.size() != columns_.size()) throw damaged("a row group without columns");
     row_count(static_cast<std::int64_t>(table_.rows + rows));
-    for (std::size_t i = 0; i < chunks.size(); ++i)
-      if (into_[i] != SIZE_MAX) read_column(columns_[i], chunks[i], rows, table_.columns[into_[i]]);
+    use(chunks, rows);
     table_.rows += rows;
   }
 
@@ -184,6 +211,7 @@ class Reader {
           std::int64_t* const number = inner.id == 1    ? &chunk.type
                                        : inner.id == 4  ? &chunk.codec
                                        : inner.id == 5  ? &chunk.values
+                                       : inner.id == 6  ? &chunk.decompressed
                                        : inner.id == 7  ? &chunk.size
                                        : inner.id == 9  ? &chunk.data_at
                                        : inner.id == 11 ? &chunk.dictionary_at
@@ -288,13 +316,13 @@ class Reader {
     }
   }
 
-  Buffer decompress(Bytes stored, std::int64_t told, std::int64_t codec) const {
+  Buffer decompress(Bytes stored, std::int64_t told, std::int64_t codec) {
     if (told < 0) throw damaged("a page without its size");
     const auto size = static_cast<std::uint64_t>(told);
-    if (size > page_)
-      throw Error(ErrorCode::no_memory,
-                  fmt::format("a page takes {}, there is memory for {}; give more with --memory",
-                              format_size(size), format_size(page_)));
+    if (size > largest_page_) {  // one is in memory at a time
+      claims_.take(size - largest_page_);
+      largest_page_ = size;
+    }
     Buffer out(size);
     std::size_t got = stored.size();
     switch (codec) {
@@ -349,13 +377,17 @@ class Reader {
     has_dictionary_ = true;
     Bytes rest = bytes.span();
     first_text_ = column.ends.size();
+    if (!column.is_text && page.values > 0) {
+      const std::size_t numbers =
+          std::min(static_cast<std::size_t>(page.values), rest.size() / sizeof(std::int32_t));
+      claims_.take(numbers * sizeof(std::int64_t));
+      dictionary_.reserve(numbers);
+    }
     for (std::int64_t i = 0; i < page.values; ++i) {
-      if (column.is_text) {
+      if (column.is_text)
         plain_text(rest, column);
-      } else {
+      else
         dictionary_.push_back(plain_number(rest, schema.type));
-        if (dictionary_.size() % 1024 == 1) claims_.take(2 * 1024 * sizeof(std::int64_t));
-      }
     }
     texts_ = column.ends.size();
   }
@@ -431,8 +463,9 @@ class Reader {
 
   const Bytes file_;
   const std::span<const std::string_view> wanted_;
-  const std::uint64_t most_rows_, page_;
+  const std::uint64_t most_rows_;
   Claims& claims_;
+  std::uint64_t largest_page_ = 0;  // bytes
   std::vector<SchemaColumn> columns_;
   std::vector<std::size_t> into_;  // column of table_; SIZE_MAX: not wanted
   ParquetTable table_;
@@ -452,8 +485,14 @@ const ParquetColumn* ParquetTable::find(std::string_view name) const {
 }
 
 ParquetTable read_parquet(Bytes file, std::span<const std::string_view> wanted,
-                          std::uint64_t most_rows, std::uint64_t page, Claims& claims) {
-  return Reader(file, wanted, most_rows, page, claims).run();
+                          std::uint64_t most_rows, Claims& claims) {
+  return Reader(file, wanted, most_rows, claims).run();
+}
+
+ParquetSize parquet_size(Bytes file, std::span<const std::string_view> wanted,
+                         std::uint64_t most_rows) {
+  Claims none(0);
+  return Reader(file, wanted, most_rows, none).size();
 }
 
 }  // namespace batchfs::references

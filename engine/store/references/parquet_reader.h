@@ -41,8 +41,18 @@ struct ParquetTable {
 };
 
 /// Reads the columns `wanted`. Throws corrupt, not_supported, no_memory beyond the limit of
-/// `claims`, and corrupt for more than `most_rows`. A page takes no more than `page` bytes.
+/// `claims`, and corrupt for more than `most_rows`.
 ParquetTable read_parquet(std::span<const std::byte> file, std::span<const std::string_view> wanted,
-                          std::uint64_t most_rows, std::uint64_t page, Claims& claims);
+                          std::uint64_t most_rows, Claims& claims);
+
+/// The size of a file as its footer states it: bytes are those of decompressed pages.
+struct ParquetSize {
+  std::uint64_t rows = 0;
+  std::uint64_t numbers = 0, texts = 0;  // bytes of the wanted columns
+  std::uint64_t largest = 0;             // bytes of one column in one row group
+};
+/// Throws as read_parquet() for a footer that it does not read.
+ParquetSize parquet_size(std::span<const std::byte> file, std::span<const std::string_view> wanted,
+                         std::uint64_t most_rows);
 
 }  // namespace batchfs::references

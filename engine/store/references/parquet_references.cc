@@ -10,6 +10,7 @@
 #include "engine/base/dims.h"
 #include "engine/base/json.h"
 #include "engine/base/limits.h"
+#include "engine/base/strings.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/references/json_scanner.h"
 #include "engine/store/references/parquet_reader.h"
@@ -19,14 +20,17 @@ namespace batchfs::references {
 
 namespace {
 
-/// Divisors of the memory budget: for one file of references, decompressed; for those that are
-/// kept; for the metadata.
-constexpr std::uint64_t kPayloadShare = 4, kRecordsShare = 4, kMetadataShare = 2;
+/// Divisors of the memory budget: for one file of references, with all that it becomes; for those
+/// that are kept; for the metadata.
+constexpr std::uint64_t kPayloadShare = 2, kRecordsShare = 4, kMetadataShare = 2;
 constexpr std::uint64_t kMaxRecordSize = 100'000'000;
 /// Memory of a decoded reference.
 constexpr std::uint64_t kReferenceBytes = 24;
+/// Memory of a row while its file is decoded, at most: four columns, and the table.
+constexpr std::uint64_t kRowBytes =
+    4 * sizeof(std::int64_t) + ReferenceTable::Builder::kNumberedBytes;
 /// Bytes of a file of references, as long as nothing is known of it.
-constexpr std::uint64_t kSupposedBytes = 1 << 20;
+constexpr std::uint64_t kSupposedBytes = 2 << 20;
 
 constexpr const char* kConsolidated = ".zmetadata";
 
@@ -61,6 +65,7 @@ class ParquetReferences final : public References {
       : folder_(folder),
         record_size_(record_size),
         records_memory_(memory / kRecordsShare),
+        decoding_memory_(memory / kPayloadShare),
         digest_(std::move(digest)),
         records_(std::move(folder), {memory / kPayloadShare, memory / kRecordsShare},
                  "reference_file",
@@ -149,7 +154,8 @@ class ParquetReferences final : public References {
   ReferenceTable::Problems problems() const override { return documents_->problems(); }
   std::uint64_t memory() const override {
     return documents_->memory() +
-           std::min(chunks_, records_memory_ / kReferenceBytes) * kReferenceBytes;
+           std::min(chunks_, records_memory_ / kReferenceBytes) * kReferenceBytes +
+           std::min(max_rows_, decoding_memory_ / kRowBytes) * kRowBytes;
   }
   std::vector<Store::Counter> counters() const override { return records_.counters(); }
 
@@ -161,6 +167,7 @@ class ParquetReferences final : public References {
     const std::string path = key.substr(0, key.size() - kArray.size());
     const auto grid = grids_.insert_or_assign(path, grid_of(document)).first;
     chunks_ += std::min(grid->second.total, UINT64_MAX - chunks_);
+    max_rows_ = std::max(max_rows_, std::min(grid->second.total, record_size_));
   }
 
   static DecodedIndex decode(const std::optional<Buffer>& file, std::uint64_t record_size,
@@ -210,11 +217,12 @@ class ParquetReferences final : public References {
   }
 
   const std::shared_ptr<Store> folder_;
-  const std::uint64_t record_size_, records_memory_;
+  const std::uint64_t record_size_, records_memory_, decoding_memory_;
   const std::string digest_;
   std::shared_ptr<const ReferenceTable> documents_;
   std::map<std::string, Grid, std::less<>> grids_;  // of arrays, by path
   std::uint64_t chunks_ = 0;                        // of all, as far as 64 bits count
+  std::uint64_t max_rows_ = 0;                      // of a file
   IndexCache records_;
 };
 
@@ -265,14 +273,18 @@ void add_row(ReferenceTable::Builder& builder, const std::string& key, std::stri
                     static_cast<std::uint64_t>(length));
 }
 
-}  // namespace
+constexpr std::array<std::string_view, 4> kWanted = {"path", "offset", "size", "raw"};
 
-std::shared_ptr<const ReferenceTable> parse_parquet_records(std::span<const std::byte> file,
-                                                            std::uint64_t rows,
-                                                            std::uint64_t memory) {
-  constexpr std::array<std::string_view, 4> kWanted = {"path", "offset", "size", "raw"};
-  Claims claims(memory);
-  const ParquetTable table = read_parquet(file, kWanted, rows, memory, claims);
+/// Bytes that decode_records() claims for a file of this size, at most.
+std::uint64_t decoding_bytes(std::uint64_t stored, const ParquetSize& size) {
+  constexpr std::uint64_t kTables = 4096;  // nodes and the first slots of the builder
+  // A text is claimed twice over in its column and in the table, where a file name has a slot.
+  constexpr std::uint64_t kTextBytes = 4 * sizeof(std::uint64_t) + 4 * sizeof(std::uint32_t);
+  return stored + size.largest + size.rows * kRowBytes + 2 * size.numbers + 4 * size.texts +
+         std::min(2 * size.rows, size.texts / 4) * kTextBytes + kTables;
+}
+
+void add_rows(const ParquetTable& table, ReferenceTable::Builder& builder) {
   const auto column = [&table](std::string_view name, bool is_text) {
     const ParquetColumn* found = table.find(name);
     if (found != nullptr && found->is_text != is_text) {
@@ -289,7 +301,6 @@ std::shared_ptr<const ReferenceTable> parse_parquet_records(std::span<const std:
   if (table.find("path") == nullptr || offset == nullptr || size == nullptr)
     throw Error(ErrorCode::corrupt,
                 "this file of references has no columns 'path', 'offset' and 'size'");
-  ReferenceTable::Builder builder(memory);
   const auto text = [](const ParquetColumn* of, std::uint64_t row) {
     const std::uint32_t which = of == nullptr ? ParquetColumn::kNull : of->which[row];
     return which == ParquetColumn::kNull ? std::nullopt : std::optional(of->text(which));
@@ -311,7 +322,37 @@ std::shared_ptr<const ReferenceTable> parse_parquet_records(std::span<const std:
       builder.add_malformed(key, fmt::format("row {}: {}", row, error.why()));
     }
   }
+}
+
+std::shared_ptr<const ReferenceTable> decode_records(std::span<const std::byte> file,
+                                                     std::uint64_t rows, std::uint64_t memory) {
+  Claims claims(memory);
+  claims.take(file.size());
+  auto table = std::make_unique<const ParquetTable>(read_parquet(file, kWanted, rows, claims));
+  ReferenceTable::Builder builder(memory - claims.used());
+  builder.reserve_numbered(table->rows);
+  add_rows(*table, builder);
+  table = nullptr;
   return builder.finish();
+}
+
+}  // namespace
+
+std::shared_ptr<const ReferenceTable> parse_parquet_records(std::span<const std::byte> file,
+                                                            std::uint64_t rows,
+                                                            std::uint64_t memory) try {
+  return decode_records(file, rows, memory);
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::no_memory) throw;
+  const ParquetSize size = parquet_size(file, kWanted, rows);
+  const std::uint64_t bytes = decoding_bytes(file.size(), size);
+  if (bytes <= memory) throw;  // the footer states less than the file has
+  constexpr std::uint64_t kMegabyte = 1 << 20;
+  throw Error(ErrorCode::no_memory,
+              fmt::format("its {} references take up to {} of memory while they are read, and one "
+                          "file of references gets half of --memory, {}; give --memory {}M or more",
+                          size.rows, format_size(bytes), format_size(memory),
+                          kPayloadShare * bytes / kMegabyte + 1));
 }
 
 }  // namespace batchfs::references

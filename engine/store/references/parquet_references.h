@@ -24,7 +24,8 @@ std::shared_ptr<References> open_parquet_references(std::shared_ptr<Store> folde
                                                     std::uint64_t memory);
 
 /// A file of references: keys are the numbers of rows. Rows without file and bytes are missing.
-/// Throws corrupt, not_supported, no_memory, and corrupt for more than `rows`.
+/// `memory`: half of the budget, for the file and all that it becomes. Throws corrupt,
+/// not_supported, no_memory with a budget that suffices, and corrupt for more than `rows`.
 std::shared_ptr<const ReferenceTable> parse_parquet_records(std::span<const std::byte> file,
                                                             std::uint64_t rows,
                                                             std::uint64_t memory);

@@ -49,6 +49,15 @@ ReferenceTable::Builder::Builder(std::uint64_t memory)
       seed_(std::random_device()() * std::uint64_t{0x9e3779b97f4a7c15}) {}
 ReferenceTable::Builder::~Builder() = default;
 
+void ReferenceTable::Builder::reserve_numbered(std::uint64_t chunks) {
+  claims_.take(2 * kNodeMemory + 8 + chunks * kNumberedBytes);
+  last_ = growing_.emplace(ChunksName{"", false, 1}, Growing()).first;
+  Growing& growing = last_->second;
+  growing.indices.reserve(chunks);
+  growing.records.reserve(chunks);
+  growing.reserved = chunks;
+}
+
 void ReferenceTable::Builder::add_within(std::string_view key, std::span<const std::byte> bytes) {
   if (bytes.size() >= UINT32_MAX)
     throw Error(ErrorCode::not_supported, "4 GB of bytes in the set itself");
@@ -124,9 +133,9 @@ void ReferenceTable::Builder::add(std::string_view key, Record record) {
                   .first;
     }
   }
-  // Vectors double as they grow.
-  claims_.take(2 * (sizeof(Record) + 4 * rank) + 8);
   Growing& growing = last_->second;
+  // Vectors double as they grow.
+  if (growing.records.size() >= growing.reserved) claims_.take(2 * (sizeof(Record) + 4 * rank) + 8);
   growing.indices.insert(growing.indices.end(), key_.index.begin(), key_.index.end());
   growing.records.push_back(record);
 }

@@ -136,6 +136,11 @@ class ReferenceTable::Builder {
   explicit Builder(std::uint64_t memory);
   ~Builder();
 
+  /// Prepares for so many chunks whose keys are single numbers without a path, once and before any
+  /// key: they take kNumberedBytes each, half of what a table takes that grows.
+  void reserve_numbered(std::uint64_t chunks);
+  /// A record; its number, and later its position in 8 bytes and in 4.
+  static constexpr std::uint64_t kNumberedBytes = sizeof(Record) + 4 + 8;
   /// Throws not_supported for 4 GB of bytes.
   void add_within(std::string_view key, std::span<const std::byte> bytes);
   /// Throws invalid_argument for a range that no file can have.
@@ -151,6 +156,7 @@ class ReferenceTable::Builder {
   struct Growing {
     std::vector<std::uint32_t> indices;  // `rank` of each
     std::vector<Record> records;
+    std::uint64_t reserved = 0;  // records that are claimed already
   };
 
   void add(std::string_view key, Record record);

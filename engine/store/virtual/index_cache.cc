@@ -74,7 +74,7 @@ void IndexCache::load(const std::string& key) {
     const std::optional<std::uint64_t> size = store_->size(key);
     if (size && *size > limits_.payload)
       throw Error(ErrorCode::no_memory,
-                  fmt::format("the file has {}, there is memory for {}; give more with --memory",
+                  fmt::format("the file has {}, and one file gets half of --memory, {}; give more",
                               format_size(*size), format_size(limits_.payload)));
     outcome = store_->read(key);
   } catch (...) {

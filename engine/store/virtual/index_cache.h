@@ -35,7 +35,7 @@ struct DecodedIndex {
 class IndexCache {
  public:
   struct Limits {
-    std::uint64_t payload;  // bytes of one file, fetched or decompressed
+    std::uint64_t payload;  // bytes of one file, fetched or decompressed: half of --memory
     std::uint64_t memory;   // bytes of the decoded ones
   };
   /// Decodes the file of a key, nullopt where it does not exist. Its exceptions become outcomes of

@@ -62,6 +62,8 @@ Combination::Combination(const MadeChannel& channel, std::uint32_t tensor,
     strides_.push_back(axis.stride);
   }
   own_strides_ = c_strides(extents_, sizeof(double));
+  // Throws where the operands together are too large.
+  c_strides({static_cast<std::int64_t>(count_), element_count(extents_)}, sizeof(double));
   for (std::size_t d = 0; d < axes_.size(); ++d) axes_[d].stride = own_strides_[d];
   for (const AxisPlacement& axis : placement.repeated) {
     repeat_.counts.push_back(axis.extent());

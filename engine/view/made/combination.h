@@ -21,8 +21,8 @@ namespace batchfs {
 class Combination final : public AssembledChannel {
  public:
   /// `placement` is that of the channel in `tensor`, or among the operands of another channel for
-  /// it. Throws not_supported with the channel's path
-  /// for numbers of "normalize" that are not one for all positions.
+  /// it. Throws not_supported with the channel's path for numbers of "normalize" that are not one
+  /// for all positions, and for operands that 63 bits do not count.
   Combination(const MadeChannel& channel, std::uint32_t tensor, const VariablePlacement& placement,
               std::shared_ptr<const Converter> converter);
 

@@ -91,6 +91,19 @@ TEST(ViewCost, MemoryIsThatOfTheFirstBatch) {
   EXPECT_EQ(memory_need(*view(R"({"window": {"time": 1}, "batch": 10})")), 3 * 10 * 64 * 4);
 }
 
+TEST(ViewCost, OperandsAreMemoryOfABatchThatIsMade) {
+  constexpr double kTensor = 10 * 16 * 4, kOperands = 10 * 64 * 8, kChunk = 10 * 64 * 4;
+  const auto coarse = view(R"({"window": {"time": 1}, "batch": 10, "epochs": 2,
+                               "tensors": {"t": {"variables": ["v"], "coarsen": {"x": 4}}}})");
+  const ViewCost cost = estimate_cost(*coarse);
+  EXPECT_EQ(cost.batch_bytes, kTensor);
+  EXPECT_EQ(cost.operand_bytes, kOperands);
+  EXPECT_EQ(cost.memory_need, 2 * kTensor + kOperands + kChunk);
+  EXPECT_EQ(memory_need(*coarse), cost.memory_need);
+  EXPECT_EQ(batch_memory(cost), kTensor + kOperands + 3 * 1024);
+  EXPECT_EQ(kept_between_batches(*coarse, cost, 4 * (kTensor + kOperands + 3 * 1024)), 0);
+}
+
 TEST(ViewCost, ABlockOrderDecodesARunOfGroupsOnce) {
   const auto blocks =
       view(R"({"window": {"time": 1}, "batch": 5, "order": {"shuffle": "block", "buffer": 2}})");

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kWanted = {"path", "size", "raw"};
 ParquetTable read(std::span<const std::byte> file, std::uint64_t rows = 100,
                   std::uint64_t memory = kMemory) {
   Claims claims(memory);
-  return references::read_parquet(file, kWanted, rows, kMemory, claims);
+  return references::read_parquet(file, kWanted, rows, claims);
 }
 
 std::vector<std::string> texts(const ParquetColumn& column) {
@@ -44,6 +44,16 @@ TEST(ParquetReader, ReadsWhatWritersMake) {
   const ParquetTable table = read(from_base64(kNullRaw));
   EXPECT_FALSE(table.find("raw")->is_text);
   EXPECT_THAT(texts(*table.find("path")), ElementsAre("a"));
+}
+
+TEST(ParquetReader, TheFooterHasTheSizeOfTheColumns) {
+  const references::ParquetSize size =
+      references::parquet_size(from_base64(kPlainV2), kWanted, 100);
+  EXPECT_EQ(size.rows, 5u);
+  EXPECT_EQ(size.texts, 58u + 33u);  // with the headers of pages
+  EXPECT_EQ(size.numbers, 66u);
+  EXPECT_EQ(size.largest, 66u);
+  EXPECT_THROW(references::parquet_size(from_base64(kPlainV2), kWanted, 4), Error);
 }
 
 std::string refusal(std::span<const std::byte> file, std::uint64_t rows = 100,

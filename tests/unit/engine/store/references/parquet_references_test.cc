@@ -112,5 +112,36 @@ TEST(ParquetReferences, RowsAreWhatTheColumnsSay) {
   EXPECT_THROW(references::parse_parquet_records(from_base64(kPyarrow), 4, kMemory), Error);
 }
 
+TEST(ParquetReferences, TheMemoryThatARefusalNamesSuffices) {
+  for (const char* file : {kPyarrow, kPlainV2, kNullRaw}) {
+    const std::vector<std::byte> bytes = from_base64(file);
+    std::uint64_t least = 1;  // bytes
+    const auto refusal = [&](std::uint64_t memory) -> std::string {
+      try {
+        references::parse_parquet_records(bytes, 5, memory);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::no_memory);
+        return error.what();
+      }
+      return "";
+    };
+    while (!refusal(least).empty()) least += 64;
+    EXPECT_GT(least, bytes.size() + 60);
+    const std::string why = refusal(least - 64);
+    EXPECT_THAT(why, HasSubstr("one file of references gets half of --memory"));
+    EXPECT_THAT(why, HasSubstr("give --memory 1M or more"));
+    EXPECT_EQ(refusal(512 << 10), "");
+  }
+}
+
+TEST(ParquetReferences, HoldTheMemoryOfAFileThatIsDecoded) {
+  const auto folder = std::make_shared<MemoryStore>();
+  const auto held = [&](const std::string& record_size, std::uint64_t memory) {
+    return references::open_parquet_references(folder, metadata(record_size), memory)->memory();
+  };
+  EXPECT_EQ(held("5", kMemory) - held("1", kMemory), 4 * 60u);
+  EXPECT_EQ(held("8", kMemory), held("100", kMemory));  // an array of 8 chunks
+}
+
 }  // namespace parquet_references_test
 }  // namespace batchfs
