@@ -27,8 +27,7 @@ constexpr std::size_t kMaxIdentity = 16000;           // several hundred stores
 constexpr std::uint32_t kSlots = 32768;
 
 Error no_memory(int cause) {
-  return Error(ErrorCode::no_memory,
-               std::string("memory for the session: ") + describe_system_error(cause));
+  return Error(ErrorCode::no_memory, describe_system_error(cause), "the memory for the session");
 }
 
 }  // namespace

@@ -12,11 +12,13 @@ namespace batchfs {
 
 namespace {
 
+bool is_limited(__rlimit_resource resource, rlimit& limit) {
+  return ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 std::string limit_of(__rlimit_resource resource) {
   rlimit limit{};
-  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-    return "no limit of its own";
-  return std::to_string(limit.rlim_cur);
+  return is_limited(resource, limit) ? std::to_string(limit.rlim_cur) : "no limit of its own";
 }
 
 }  // namespace
@@ -26,6 +28,10 @@ std::string describe_system_error(int error) {
     return "too many open files: this process may have " + limit_of(RLIMIT_NOFILE) +
            " (RLIMIT_NOFILE); raise it with ulimit -n or LimitNOFILE=";
   if (error == ENFILE) return "too many open files on this machine; raise the sysctl fs.file-max";
+  if (rlimit limit{}; error == ENOMEM && is_limited(RLIMIT_AS, limit))
+    return std::string(std::strerror(error)) + ": this process may have " +
+           std::to_string(limit.rlim_cur) +
+           " bytes of address space (RLIMIT_AS); raise it with ulimit -v or LimitAS=";
   return std::strerror(error);
 }
 

@@ -8,8 +8,8 @@
 
 namespace batchfs {
 
-/// The text of strerror(3). Where a limit of open files was reached (EMFILE, ENFILE), the text
-/// names its value and the settings that control it.
+/// The text of strerror(3). Where files or memory are refused (EMFILE, ENFILE, ENOMEM) and a limit
+/// of this process may be why, the text names its value and the settings that control it.
 std::string describe_system_error(int error);
 
 /// A new descriptor as it is. Throws io where it is -1, with errno's reason; `where` names the

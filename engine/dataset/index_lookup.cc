@@ -1,8 +1,8 @@
 #include "engine/dataset/index_lookup.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -55,58 +55,15 @@ Error IndexLookup::error(ErrorCode code, const std::string& why) const {
   return Error(code, fmt::format("{}: {}", where_.empty() ? dim_ : where_, why));
 }
 
-// ---- positions ----
-
 bool IndexLookup::is_position(const std::string& text) {
   return !text.empty() && text.front() == '#';
 }
 
-/// Names of stations and samples may begin with '#'.
-void IndexLookup::check_is_no_label(const std::string& text, std::int64_t position) const {
+bool IndexLookup::has_texts() const {
   const Variable* const variable = dataset_.index_of(dim_);
-  if (variable == nullptr) return;
-  const bool has_texts = variable->strings != nullptr ||
-                         (variable->array != nullptr && is_of_texts(variable->array->type()));
-  if (!has_texts) return;
-  if (!labels_like_positions_) {
-    labels_like_positions_.emplace();
-    for (std::int64_t i = 0; i < size_; ++i)
-      if (std::string label = label_text(values(), i); is_position(label))
-        labels_like_positions_->emplace(std::move(label), i);
-  }
-  const auto label = labels_like_positions_->find(text);
-  if (label == labels_like_positions_->end()) return;
-  std::string other;
-  if (position >= 0 && position < size_) {
-    other = label_text(values(), position);
-    if (other == text) return;
-    other = fmt::format(", and '{}' for the position", other);
-  }
-  throw error(ErrorCode::invalid_argument,
-              fmt::format("'{}' is a position, and '{}' has this label at another one; write '#{}' "
-                          "for the label{}",
-                          text, dim_, label->second, other));
-}
-
-std::int64_t IndexLookup::position_number(const std::string& text) const {
-  std::int64_t value = 0;
-  const char* begin = text.data() + 1;
-  const char* end = text.data() + text.size();
-  const auto [rest, failed] = std::from_chars(begin, end, value);
-  if (failed != std::errc() || rest != end || begin == end)
-    throw error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is not a position; write '#3'", text));
-  if (value < 0) value += size_;
-  check_is_no_label(text, value);
-  return value;
-}
-
-std::int64_t IndexLookup::position(const std::string& text) const {
-  const std::int64_t value = position_number(text);
-  if (value < 0 || value >= size_)
-    throw error(ErrorCode::not_found,
-                fmt::format("position '{}' is outside of '{}', which has {}", text, dim_, size_));
-  return value;
+  return variable != nullptr &&
+         (variable->strings != nullptr ||
+          (variable->array != nullptr && is_of_texts(variable->array->type())));
 }
 
 // ---- labels ----
@@ -337,19 +294,6 @@ std::optional<double> IndexLookup::period() const {
   return variable == nullptr ? std::nullopt : period_of(*variable, values());
 }
 
-/// From one position to another, wrapping to the beginning. The end is not included.
-Positions IndexLookup::positions_round(const SelectorPart& part) const {
-  const std::int64_t begin = position(*part.from), end = position_number(*part.to);
-  if (end < 0 || end > size_)
-    throw error(ErrorCode::not_found, fmt::format("position '{}' is outside of '{}', which has {}",
-                                                  *part.to, dim_, size_));
-  if (begin == end) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
-  List positions;
-  for (std::int64_t i = begin; i != end; i = i + 1 == size_ && end != size_ ? 0 : i + 1)
-    positions.push_back(i);
-  return Positions::list(std::move(positions));
-}
-
 /// A range of numbers with `wrap`.
 Positions IndexLookup::circle_range(const SelectorPart& part) const {
   const auto circle = period();
@@ -388,23 +332,13 @@ void IndexLookup::check_circle(const SelectorPart& part, double from, double to,
                             *part.from, *part.to, part.with_wrap));
 }
 
-Positions IndexLookup::range_of_positions(const SelectorPart& part) const {
-  if ((part.from && !is_position(*part.from)) || (part.to && !is_position(*part.to)))
-    throw error(ErrorCode::invalid_argument, "a range is of labels or of positions, not of both");
-  if (part.wrap) return positions_round(part);
-  const std::int64_t begin =
-      part.from ? std::clamp<std::int64_t>(position_number(*part.from), 0, size_) : 0;
-  const std::int64_t end =
-      part.to ? std::clamp<std::int64_t>(position_number(*part.to), 0, size_) : size_;
-  if (end <= begin) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
-  return Positions::range(begin, end - begin);
+void IndexLookup::check_has_ends(const SelectorPart& part) const {
+  if (!part.from || !part.to)
+    throw error(ErrorCode::invalid_argument, "a range with \"wrap\" needs both ends");
 }
 
 Positions IndexLookup::range(const SelectorPart& part) const {
-  if (part.wrap && (!part.from || !part.to))
-    throw error(ErrorCode::invalid_argument, "a range with \"wrap\" needs both ends");
-  if ((part.from && is_position(*part.from)) || (part.to && is_position(*part.to)))
-    return range_of_positions(part);
+  if (part.wrap) check_has_ends(part);
   if (!part.from && !part.to) return Positions::range(0, size_);
   if (part.wrap) return circle_range(part);
   return some(is_time()   ? range_of_times(part)

@@ -1,9 +1,8 @@
 #pragma once
-// Looking labels and positions up in one dimension's index.
+// Looking labels up in one dimension's index.
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,10 +22,10 @@ class IndexLookup {
 
   IndexLookup(const Dataset& dataset, std::string dim, std::string where);
 
-  /// "#3".
+  /// "#3": not a label.
   static bool is_position(const std::string& text);
-  /// "#-4": negative counts from the end. Throws not_found outside of the dimension.
-  std::int64_t position(const std::string& text) const;
+  /// Are the labels texts? Reads none.
+  bool has_texts() const;
 
   /// Where a label is, at least once. Throws not_found with the nearest one.
   List label(const std::string& text) const;
@@ -37,11 +36,14 @@ class IndexLookup {
   std::int64_t nearest(const std::string& text, const std::optional<std::string>& tolerance) const;
   /// The positions of a range's labels, before its step and fields. Throws when there are none.
   Positions range(const SelectorPart& part) const;
+  /// Throws invalid_argument for an open range, which cannot have `wrap`.
+  void check_has_ends(const SelectorPart& part) const;
 
   /// "goes from 0 to 359".
   std::string extent() const;
   /// A label in the form for messages; a position where there are no labels.
   std::string shown(std::int64_t position) const;
+  const std::string& dim() const { return dim_; }
   std::int64_t size() const { return size_; }
   [[nodiscard]] Error error(ErrorCode code, const std::string& why) const;
 
@@ -52,8 +54,6 @@ class IndexLookup {
   bool is_text() const;
   std::optional<TimeAxis> times() const;
   int index_level() const;
-  std::int64_t position_number(const std::string& text) const;
-  void check_is_no_label(const std::string& text, std::int64_t position) const;
   template <class Test>
   List matching(Test&& test) const;
   std::optional<LabelNumber> counted(LabelNumber number, std::string_view unit) const;
@@ -65,11 +65,9 @@ class IndexLookup {
   std::function<LabelNumber(std::int64_t)> distance_from(const std::string& text) const;
   std::optional<double> period() const;
   Positions some(List found) const;
-  Positions positions_round(const SelectorPart& part) const;
   Positions circle_range(const SelectorPart& part) const;
   void check_circle(const SelectorPart& part, double from, double to, bool descending,
                     std::size_t found) const;
-  Positions range_of_positions(const SelectorPart& part) const;
   List range_of_times(const SelectorPart& part) const;
   List range_of_texts(const SelectorPart& part) const;
   List range_of_numbers(const SelectorPart& part) const;
@@ -77,8 +75,6 @@ class IndexLookup {
   const Dataset& dataset_;
   const std::string dim_, where_;
   const std::int64_t size_;
-  /// Positions of labels that look like positions; absent until they are looked for.
-  mutable std::optional<std::map<std::string, std::int64_t>> labels_like_positions_;
 };
 
 }  // namespace batchfs

@@ -1,10 +1,12 @@
 #include "engine/dataset/selection.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "engine/dataset/index_lookup.h"
+#include "engine/dataset/position_lookup.h"
 
 namespace batchfs {
 
@@ -18,26 +20,33 @@ List listed(const Positions& positions) {
   return list;
 }
 
+/// Labels are looked up among the stored ones, as positions of the store. Everything else is a
+/// place: a position in `selected`.
 class Selection {
  public:
-  Selection(const Dataset& dataset, const std::string& dim, const Selector& selector)
-      : dataset_(dataset), dim_(dim), selector_(selector), lookup_(dataset, dim, selector.where) {}
+  Selection(const Dataset& dataset, const std::string& dim, const Selector& selector,
+            const Positions& selected)
+      : dataset_(dataset),
+        dim_(dim),
+        selector_(selector),
+        stored_(Positions::range(0, dataset.dim_size(dim))),
+        selected_(selected),
+        is_whole_(selected.is_range() && selected.size() == stored_.size()),
+        lookup_(dataset, dim, selector.where),
+        positions_(lookup_, selected) {}
 
   Positions run() const {
     const auto& parts = selector_.parts;
     if (parts.size() == 1 && !selector_.is_list) {
       const SelectorPart& part = parts.front();
-      if (part.form != SelectorPart::Form::range && !keeps_dim(part)) {
-        const List one = narrowed(positions_of(part), selector_.fields);
-        return Positions::one(one.front());
-      }
-      const Positions found = range_of(part);
-      return selector_.fields.empty() ? found
-                                      : Positions::list(narrowed(listed(found), selector_.fields));
+      if (part.form == SelectorPart::Form::range || keeps_dim(part))
+        return narrowed(range_of(part), selector_.fields, selected_);
+      // Not one where `selected` lacks or repeats the label.
+      const Positions found = narrowed(found_of(part), selector_.fields, selected_);
+      return found.size() == 1 ? Positions::one(found[0]) : found;
     }
     if (parts.empty())
-      return Positions::list(
-          narrowed(listed(Positions::range(0, lookup_.size())), selector_.fields));
+      return narrowed(Positions::range(0, selected_.size()), selector_.fields, selected_);
     // Where ranges meet, a position is in both: it is taken once. Labels may be repeated.
     bool any_range = false;
     for (const SelectorPart& part : parts)
@@ -45,9 +54,9 @@ class Selection {
     List all;
     std::set<std::int64_t> taken;
     for (const SelectorPart& part : parts)
-      for (const std::int64_t position : positions_of(part))
-        if (!any_range || taken.insert(position).second) all.push_back(position);
-    return Positions::list(narrowed(std::move(all), selector_.fields));
+      for (const std::int64_t place : listed(found_of(part)))
+        if (!any_range || taken.insert(place).second) all.push_back(place);
+    return narrowed(Positions::list(std::move(all)), selector_.fields, selected_);
   }
 
  private:
@@ -56,65 +65,108 @@ class Selection {
            lookup_.partial_date(part.value);
   }
 
-  List positions_of(const SelectorPart& part) const {
+  Positions found_of(const SelectorPart& part) const {
     switch (part.form) {
       case SelectorPart::Form::one: {
-        if (IndexLookup::is_position(part.value)) return {lookup_.position(part.value)};
+        if (IndexLookup::is_position(part.value))
+          return Positions::list({positions_.position(part.value)});
         List found = lookup_.label(part.value);
         if (found.size() != 1 && !lookup_.partial_date(part.value))
           throw lookup_.error(
               ErrorCode::invalid_argument,
               fmt::format("the label '{}' occurs {} times", part.value, found.size()));
-        return found;
+        return places_of(Positions::list(std::move(found)), false);
       }
       case SelectorPart::Form::nearest:
-        return {lookup_.nearest(part.value, part.tolerance)};
+        return places_of(Positions::list({lookup_.nearest(part.value, part.tolerance)}), false);
       case SelectorPart::Form::range:
-        return listed(range_of(part));
+        return range_of(part);
     }
     return {};
   }
 
   /// A range, or a date that is one.
   Positions range_of(const SelectorPart& part) const {
-    if (part.form != SelectorPart::Form::range) return Positions::list(positions_of(part));
-    Positions found = lookup_.range(part);
-    if (part.step > 1) {
-      List list;
-      for (std::int64_t i = 0; i < found.size(); i += part.step) list.push_back(found[i]);
-      found = Positions::list(std::move(list));
-    }
-    return part.fields.empty() ? found : Positions::list(narrowed(listed(found), part.fields));
+    if (part.form != SelectorPart::Form::range) return found_of(part);
+    if (PositionLookup::is_range(part))
+      return narrowed(stepped(positions_.range(part), part.step), part.fields, selected_);
+    const Positions found = lookup_.range(part);
+    // Labels that exist elsewhere in the store only are not an error.
+    if (part.step == 1) return places_of(narrowed(found, part.fields, stored_), part.wrap);
+    return narrowed(stepped(places_of(found, part.wrap), part.step), part.fields, selected_);
   }
 
-  /// Keeps the positions whose times pass. Throws when none does.
-  List narrowed(List positions, const CalendarTest& fields) const {
+  static Positions stepped(const Positions& range, std::int64_t step) {
+    if (step == 1) return range;
+    List list;
+    for (std::int64_t i = 0; i < range.size(); i += step) list.push_back(range[i]);
+    return Positions::list(std::move(list));
+  }
+
+  /// Where stored positions are selected: in the order of the selection, of a range that goes round
+  /// in that of the range.
+  Positions places_of(const Positions& found, bool goes_round) const {
+    if (is_whole_) return found;
+    if (found.is_range() && selected_.is_range()) {
+      const std::int64_t first = std::max<std::int64_t>(found[0] - selected_[0], 0);
+      const std::int64_t end = std::min(found[0] - selected_[0] + found.size(), selected_.size());
+      return Positions::range(first, std::max<std::int64_t>(end - first, 0));
+    }
+    std::vector<bool> is_found(static_cast<std::size_t>(stored_.size()));
+    for (std::int64_t i = 0; i < found.size(); ++i)
+      is_found[static_cast<std::size_t>(found[i])] = true;
+    List places;
+    for (std::int64_t place = 0; place < selected_.size(); ++place)
+      if (is_found[static_cast<std::size_t>(selected_[place])]) places.push_back(place);
+    if (goes_round) {
+      List ranks(is_found.size());
+      for (std::int64_t i = 0; i < found.size(); ++i) ranks[static_cast<std::size_t>(found[i])] = i;
+      std::stable_sort(places.begin(), places.end(), [&](std::int64_t a, std::int64_t b) {
+        return ranks[static_cast<std::size_t>(selected_[a])] <
+               ranks[static_cast<std::size_t>(selected_[b])];
+      });
+    }
+    return Positions::list(std::move(places));
+  }
+
+  /// Keeps the positions in `of` whose times pass. Throws when none of them does.
+  Positions narrowed(const Positions& positions, const CalendarTest& fields,
+                     const Positions& of) const {
     if (fields.empty()) return positions;
     const std::string where = selector_.where.empty() ? dim_ : selector_.where;
     const std::vector<bool> passing = passing_times(dataset_, dim_, fields, where);
     List left;
-    for (const std::int64_t position : positions)
-      if (passing[static_cast<std::size_t>(position)]) left.push_back(position);
-    if (left.empty() && !positions.empty())
-      throw lookup_.error(ErrorCode::not_found,
-                          fmt::format("none of {} times of '{}', from {} to {}, has {}",
-                                      positions.size(), dim_, lookup_.shown(positions.front()),
-                                      lookup_.shown(positions.back()), fields.text()));
-    if (left.empty())
+    for (const std::int64_t position : listed(positions))
+      if (passing[static_cast<std::size_t>(of[position])]) left.push_back(position);
+    if (left.empty() && positions.size() > 0)
+      throw lookup_.error(
+          ErrorCode::not_found,
+          fmt::format("none of {} times of '{}', from {} to {}, has {}", positions.size(), dim_,
+                      lookup_.shown(of[positions[0]]),
+                      lookup_.shown(of[positions[positions.size() - 1]]), fields.text()));
+    if (stored_.size() == 0)
       throw lookup_.error(ErrorCode::not_found, fmt::format("'{}' has no times", dim_));
-    return left;
+    return Positions::list(std::move(left));
   }
 
   const Dataset& dataset_;
   const std::string dim_;
   const Selector& selector_;
+  const Positions stored_, selected_;
+  const bool is_whole_;
   const IndexLookup lookup_;
+  const PositionLookup positions_;
 };
 
 }  // namespace
 
 Positions select(const Dataset& dataset, const std::string& dim, const Selector& selector) {
-  return Selection(dataset, dim, selector).run();
+  return select_within(dataset, dim, selector, Positions::range(0, dataset.dim_size(dim)));
+}
+
+Positions select_within(const Dataset& dataset, const std::string& dim, const Selector& selector,
+                        const Positions& selected) {
+  return Selection(dataset, dim, selector, selected).run();
 }
 
 }  // namespace batchfs

@@ -15,4 +15,10 @@ namespace batchfs {
 /// (naming the range of the coordinate), invalid_argument for a malformed one or an empty result.
 Positions select(const Dataset& dataset, const std::string& dim, const Selector& selector);
 
+/// A selection from `selected`, as positions in `selected`: those of the selector and its steps
+/// count there. Labels are looked up as above, among all of the dimension; those that `selected`
+/// lacks are left out, and the result may be empty.
+Positions select_within(const Dataset& dataset, const std::string& dim, const Selector& selector,
+                        const Positions& selected);
+
 }  // namespace batchfs

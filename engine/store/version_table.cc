@@ -93,8 +93,8 @@ VersionTable::VersionTable(int fd, std::uint64_t offset)
 }
 
 Error VersionTable::no_memory(int cause) {
-  return Error(ErrorCode::no_memory,
-               "memory for the versions of objects: " + describe_system_error(cause));
+  return Error(ErrorCode::no_memory, describe_system_error(cause),
+               "the memory for the versions of objects");
 }
 
 VersionTable::~VersionTable() { ::munmap(memory_, kBytes); }

@@ -36,8 +36,8 @@ void* map(std::size_t bytes, int flags, int fd, std::uint64_t offset) {
   void* memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
   if (memory == MAP_FAILED)
-    throw Error(ErrorCode::no_memory,
-                std::string("memory for the kernel's inodes: ") + describe_system_error(errno));
+    throw Error(ErrorCode::no_memory, describe_system_error(errno),
+                "the memory for the kernel's inodes");
   return memory;
 }
 

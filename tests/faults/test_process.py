@@ -422,12 +422,41 @@ def test_files_are_short_for_a_mount(place, batchfs, tmp_path, view_file):
             else:
                 (line,) = done.stderr.decode().splitlines()
                 assert done.returncode == 1, line
-                assert f"may have {files} (RLIMIT_NOFILE)" in line and "ulimit -n" in line, line
+                assert line.startswith(f"batchfs: mount failed: too many open files: this process may have {files} (RLIMIT_NOFILE)"), line
+                assert "ulimit -n" in line, line
                 assert "doctor" not in line, line
                 assert not os.path.ismount(directory)
         finally:
             batchfs("umount", "--lazy", directory)
     assert 8 not in worked and 40 in worked
+
+
+@pytest.mark.not_sanitized("the sanitizer needs more address space")
+@pytest.mark.parametrize("command", ["batch", "mount"])
+def test_the_address_space_is_short(place, batchfs, tmp_path, view_file, command):
+    """The right bytes, or one line that names the limit and what to do."""
+    directory = tmp_path / "mnt"
+    directory.mkdir()
+    lines = []
+    for megabytes in (100, 200, 300, 400, 1500):
+        size = megabytes << 20
+        options = {"mount": (directory, "--wait", "20"), "batch": ("--format", "npy")}[command]
+        done = batchfs(command, place[0], *options, "--view", view_file,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+        try:
+            if done.returncode == 0:
+                contents = np.frombuffer(done.stdout, "u1") if command == "batch" else Background(directory / BATCHES[0]).end()
+                assert right(place[1], 0, contents)
+            else:
+                (line,) = done.stderr.decode().splitlines()
+                assert done.returncode == 1 and line.startswith(f"batchfs: {command} failed: "), line
+                assert (f"this process may have {size} bytes of address space (RLIMIT_AS); raise it with ulimit -v" in line
+                        or "raise the limit (ulimit -v)" in line), line
+                lines.append(line)
+        finally:
+            if command == "mount":
+                batchfs("umount", "--lazy", directory)
+    assert "RLIMIT_AS" in lines[0] and len(lines) < 5
 
 
 def test_a_background_daemon_raises_its_limit_of_files(place, good, batchfs, tmp_path, view_file):

@@ -61,6 +61,7 @@ CALLED_FROM_OUTSIDE = re.compile(r"batchfs_\w+|main|NB_MODULE|(start|end)_(array
 
 # Headers of at most 25 lines that one source includes, beside their own.
 SMALL_HEADERS = {
+    "engine/view/samples/where.h",
     "engine/array/looks_like.h",
     "engine/base/yaml.h",
     "engine/codec/crc32c.h",

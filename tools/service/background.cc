@@ -37,8 +37,8 @@ void run_in_background(const std::function<void(StartReport&)>& run, std::vector
   const pid_t command = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0)
-    throw Error(ErrorCode::io, errno == EAGAIN ? describe_thread_limit() : std::strerror(errno),
-                "fork");
+    throw Error(ErrorCode::io,
+                errno == EAGAIN ? describe_thread_limit() : describe_system_error(errno), "fork");
   if (pid == 0) {
     read_end = Descriptor();
     const std::vector<int> stored = StoredDescriptors::hand_on(command);

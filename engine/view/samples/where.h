@@ -1,5 +1,5 @@
 #pragma once
-// "where" of a view's samples: the positions along a dimension whose labels are as it asks.
+// "where" of a view's samples: the positions of the selection that are as it asks.
 
 #include <vector>
 
@@ -9,8 +9,8 @@
 
 namespace batchfs {
 
-/// For each position of the selection, whether `where` does not select its label. Throws as
-/// select().
+/// For each position of the selection, whether `where` does not select it. Throws as
+/// select_within().
 std::vector<bool> rejected_positions(const SampleSpec::Where& where, const Dataset& dataset,
                                      const Positions& selected);
 

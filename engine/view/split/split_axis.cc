@@ -13,7 +13,7 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
 #include "engine/dataset/read_variable.h"
-#include "engine/view/samples/where.h"
+#include "engine/dataset/selection.h"
 #include "engine/view/view_limits.h"
 
 namespace batchfs {
@@ -37,17 +37,16 @@ std::size_t window_of_split(const RestrictedView& view, const std::string& dim,
 std::vector<Run> runs_of(const RestrictedView& view, const std::string& dim,
                          const Selector& selector, const std::string& path) {
   const Positions& selected = view.selected.at(dim);
-  const Positions found = select(view.dataset, dim, selector);
+  const Positions found = select_within(view.dataset, dim, selector, selected);
   std::vector<Run> runs;
-  if (selected.is_range() && found.is_range()) {
-    const std::int64_t first = std::max<std::int64_t>(found[0] - selected[0], 0);
-    const std::int64_t end = std::min(found[0] - selected[0] + found.size(), selected.size());
-    if (first < end) runs.emplace_back(first, end);
+  if (found.is_range()) {
+    if (found.size() > 0) runs.emplace_back(found[0], found[0] + found.size());
   } else {
-    const std::vector<bool> rejected =
-        rejected_positions({dim, selector, false, path}, view.dataset, selected);
+    std::vector<bool> is_found(static_cast<std::size_t>(selected.size()));
+    for (std::int64_t i = 0; i < found.size(); ++i)
+      is_found[static_cast<std::size_t>(found[i])] = true;
     for (std::int64_t p = 0; p < selected.size(); ++p) {
-      if (rejected[static_cast<std::size_t>(p)]) continue;
+      if (!is_found[static_cast<std::size_t>(p)]) continue;
       if (runs.empty() || runs.back().second != p) runs.emplace_back(p, p);
       ++runs.back().second;
     }
@@ -125,6 +124,14 @@ std::int64_t month_of(__int128 time, Calendar calendar) {
          calendar_field(CalendarField::month, calendar, moment) - 1;
 }
 
+/// The label of a position of the selection; without labels the stored position, which stays when
+/// the selection grows.
+std::string text_at(const RestrictedView& view, const std::string& dim, std::int64_t position) {
+  const std::int64_t stored = view.selected.at(dim)[position];
+  return view.dataset.index_of(dim) != nullptr ? label_text(view.dataset.index(dim), stored)
+                                               : fmt::format("#{}", stored);
+}
+
 SplitAxis axis_of_blocks(const RestrictedView& view, const SplitSpec& split,
                          const SplitSpec::Length& block) {
   const std::string& dim = block.dim;
@@ -148,7 +155,7 @@ SplitAxis axis_of_blocks(const RestrictedView& view, const SplitSpec& split,
     for (std::int64_t first = 0; first < length; first += block.positions) {
       axis.begins.push_back(first);
       axis.classes.push_back(axis.class_count++);
-      if (split.by_hash) axis.texts.push_back(position_text(view, dim, first));
+      if (split.by_hash) axis.texts.push_back(text_at(view, dim, first));
     }
   }
   axis.begins.push_back(length);
@@ -296,9 +303,8 @@ std::int64_t SplitAxis::cell_of(std::int64_t position) const {
 
 std::string position_text(const RestrictedView& view, const std::string& dim,
                           std::int64_t position) {
-  const std::int64_t stored = view.selected.at(dim)[position];
-  return view.dataset.index_of(dim) != nullptr ? label_text(view.dataset.index(dim), stored)
-                                               : fmt::format("#{}", stored);
+  return view.dataset.index_of(dim) != nullptr ? text_at(view, dim, position)
+                                               : fmt::format("#{}", position);
 }
 
 std::vector<__int128> times_along(const RestrictedView& view, const std::string& dim,

@@ -24,6 +24,24 @@ TEST(SystemError, NamesTheLimitOfOpenFiles) {
   EXPECT_THAT(describe_system_error(ENFILE), testing::HasSubstr("fs.file-max"));
 }
 
+TEST(SystemError, NamesTheLimitOfAddressSpace) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  rlimit now = before;
+  now.rlim_cur = std::uint64_t{1} << 46;
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &now), 0);
+  EXPECT_EQ(describe_system_error(ENOMEM),
+            "Cannot allocate memory: this process may have 70368744177664 bytes of address space "
+            "(RLIMIT_AS); raise it with ulimit -v or LimitAS=");
+  EXPECT_EQ(describe_system_error(EIO), std::strerror(EIO));
+  now.rlim_cur = RLIM_INFINITY;
+  if (before.rlim_max == RLIM_INFINITY) {
+    ASSERT_EQ(::setrlimit(RLIMIT_AS, &now), 0);
+    EXPECT_EQ(describe_system_error(ENOMEM), std::strerror(ENOMEM));
+  }
+  ::setrlimit(RLIMIT_AS, &before);
+}
+
 TEST(SystemError, NamesTheLimitOfThreads) {
   EXPECT_THAT(describe_thread_limit(),
               testing::AllOf(testing::HasSubstr("RLIMIT_NPROC"), testing::HasSubstr("pids.max")));

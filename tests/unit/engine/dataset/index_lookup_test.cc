@@ -57,18 +57,10 @@ TEST_F(IndexLookupTest, WhatHasNoNearestLabelSaysWhy) {
     EXPECT_THAT(error_of([&] { nearest(c.dim, c.text, c.tolerance); }).why(), HasSubstr(c.says));
 }
 
-TEST_F(IndexLookupTest, APositionThatIsALabelOfAnotherOneIsAnError) {
-  MemoryData named;
-  named.add<char>("name", "|S2", {"name"}, {4}, {'a', 'b', '#', '1', '#', '3', 'x', 'y'});
-  const auto names = named.dataset();
-  const IndexLookup lookup(*names, "name", "");
-  EXPECT_EQ(lookup.position("#0"), 0);
-  EXPECT_EQ(lookup.position("#1"), 1);  // both
-  EXPECT_EQ(lookup.position("#2"), 2);
-  EXPECT_EQ(lookup.position("#-1"), 3);
-  EXPECT_THAT(error_of([&] { lookup.position("#3"); }).why(),
-              HasSubstr("'#3' is a position, and 'name' has this label at another one; write '#2' "
-                        "for the label, and 'xy' for the position"));
+TEST_F(IndexLookupTest, TextsAreKnownWithoutReading) {
+  EXPECT_TRUE(IndexLookup(*dataset, "name", "").has_texts());
+  EXPECT_FALSE(IndexLookup(*dataset, "x", "").has_texts());
+  EXPECT_FALSE(IndexLookup(*dataset, "time", "").has_texts());
 }
 
 TEST_F(IndexLookupTest, TimesThatAreNumbersHaveDates) {

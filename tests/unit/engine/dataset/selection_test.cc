@@ -166,6 +166,27 @@ TEST_F(SelectionTest, Positions) {
   EXPECT_EQ(list(json("plain", {"#1", "#-1"})), (List{1, 9}));
 }
 
+TEST_F(SelectionTest, WithinASelectionPositionsAndStepsCountThere) {
+  const auto within = [&](const char* dim, const char* selection, const Positions& selected) {
+    return list(select_within(*dataset, dim, parse_selector(selection, ""), selected));
+  };
+  const Positions some = Positions::range(4, 6), mixed = Positions::list({9, 0, 2, 0});
+  EXPECT_EQ(within("plain", "#0:#2", some), (List{0, 1}));
+  EXPECT_EQ(within("plain", "#-1,#1", some), (List{5, 1}));
+  EXPECT_EQ(within("plain", "#1::step=2", mixed), (List{1, 3}));
+  // lat: 20, 10, 0, -10, -20, -30 and -30, 60, 40, 60.
+  EXPECT_EQ(within("lat", "60:-10", some), (List{0, 1, 2, 3}));
+  EXPECT_EQ(within("lat", "30:-60:step=2", some), (List{0, 2, 4}));
+  EXPECT_EQ(within("lat", "-20", some), List{4});
+  EXPECT_EQ(within("lat", "60", some), List{});
+  EXPECT_EQ(within("lat", "60", mixed), (List{1, 3}));
+  EXPECT_EQ(within("lat", "60,-30", mixed), (List{1, 3, 0}));
+  EXPECT_EQ(within("lat", "35:60:step=2", mixed), (List{1, 3}));
+  EXPECT_EQ(within("lat", "50:-20", Positions::range(0, 1)), List{});
+  EXPECT_EQ(within("lat", "41:nearest", mixed), List{2});
+  EXPECT_THAT(error_of([&] { within("lat", "61", some); }).why(), HasSubstr("no '61' in 'lat'"));
+}
+
 /// Longitudes from 0 to 350, and the same from -180 on; a latitude and an index without a period.
 struct CircleSelectionTest : testing::Test {
   CircleSelectionTest() {
@@ -210,6 +231,39 @@ TEST_F(CircleSelectionTest, PositionsGoRoundInAnyDimension) {
   EXPECT_EQ(text("lat", "#-2:#2:wrap"), (List{34, 35, 0, 1}));
   EXPECT_EQ(text("lat", "#34:#0:wrap"), (List{34, 35}));
   EXPECT_EQ(text("lat", "#3:#36:wrap").size(), 33u);
+}
+
+TEST_F(CircleSelectionTest, TheLastPositionsAndTheFirstOnesMayBeAll) {
+  MemoryData four;
+  four.declare("v", "<f4", {"x"}, {4}, {4});
+  const auto plain = four.dataset();
+  const auto at = [&](const char* text) {
+    return list(select(*plain, "x", parse_selector(text, "")));
+  };
+  EXPECT_EQ(at("#-2:#2:wrap"), (List{2, 3, 0, 1}));
+  EXPECT_EQ(at("#-1:#3:wrap"), (List{3, 0, 1, 2}));
+  EXPECT_EQ(at("#-4:#0:wrap"), (List{0, 1, 2, 3}));
+  EXPECT_EQ(at("#0:#4:wrap"), (List{0, 1, 2, 3}));
+  EXPECT_EQ(at("#-2:#2:wrap:step=3"), (List{2, 1}));
+  EXPECT_EQ(at("#-1:#1:wrap"), (List{3, 0}));
+  for (const char* nothing :
+       {"#2:#2:wrap", "#2:#-2:wrap", "#-2:#-2:wrap", "#0:#-4:wrap", "#-0:#0:wrap"})
+    EXPECT_THAT(error_of([&] { at(nothing); }).why(), HasSubstr("the range of positions is empty"))
+        << nothing;
+  for (const char* more : {"#-3:#2:wrap", "#-4:#4:wrap"})
+    EXPECT_THAT(error_of([&] { at(more); }).why(),
+                HasSubstr("goes more than once round 'x', which has 4"))
+        << more;
+}
+
+TEST_F(CircleSelectionTest, WithinASelectionARangeGoesRoundInItsOwnOrder) {
+  const auto within = [&](const char* selection, const Positions& selected) {
+    return list(select_within(*dataset, "lon", parse_selector(selection, ""), selected));
+  };
+  const Positions mixed = Positions::list({1, 35, 20, 34, 0});
+  EXPECT_EQ(within("340:10:wrap:step=2", mixed), (List{3, 4}));
+  EXPECT_EQ(within("340:10:wrap:step=2", Positions::range(1, 34)), (List{33}));
+  EXPECT_EQ(within("340:10:wrap:step=2", Positions::range(0, 36)), (List{34, 0}));
 }
 
 TEST_F(CircleSelectionTest, WithoutWrapARangeOverTheEndIsAnErrorThatShowsIt) {

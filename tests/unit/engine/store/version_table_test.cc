@@ -37,6 +37,12 @@ TEST(VersionTableTest, AnObjectKeepsTheVersionThatCameFirst) {
   EXPECT_EQ(table.find("a"), 1u);
 }
 
+TEST(VersionTableTest, WithoutMemoryTheReasonComesFirst) {
+  const Error error = VersionTable::no_memory(EBUSY);
+  EXPECT_EQ(error.why(), std::strerror(EBUSY));
+  EXPECT_EQ(error.where(), "the memory for the versions of objects");
+}
+
 /// Names of objects like those of stores: chunks of versions 2 and 3, shards, objects of Icechunk.
 std::vector<std::string> realistic_keys(std::size_t count, std::uint64_t seed) {
   std::vector<std::string> keys;

@@ -25,8 +25,10 @@ std::shared_ptr<const Dataset> data() {
 }
 
 std::vector<SplitAxis> axes(const std::string& split,
-                            const std::string& window = R"("time": 1, "lat": 1)") {
-  const std::string text = R"({"batch": 1, "window": {)" + window + R"(}, "split": )" + split + "}";
+                            const std::string& window = R"("time": 1, "lat": 1)",
+                            const std::string& select = "{}") {
+  const std::string text = R"({"batch": 1, "window": {)" + window + R"(}, "select": )" + select +
+                           R"(, "split": )" + split + "}";
   const auto view = View::parse(data(), text, "v", "file.json", {.first_part = true});
   std::vector<SplitAxis> result;
   view->visit_windows([&](const RestrictedView& restricted, const ViewScan&) {
@@ -46,6 +48,37 @@ TEST(SplitAxis, RegionsCutAtTheirEnds) {
   EXPECT_EQ(found[0].cell_of(11), 0);
   EXPECT_EQ(found[0].cell_of(12), 1);
   EXPECT_EQ(found[0].cell_of(22), 3);
+}
+
+TEST(SplitAxis, PositionsOfRegionsCountInTheSelection) {
+  const auto cuts = [](const std::string& region, const std::string& select) {
+    const auto found = axes(R"({"parts": {"a": "rest", "b": [{"lat": )" + region + "}]}}",
+                            R"("time": 1, "lat": 1)", select);
+    return std::pair(found.at(0).begins, found.at(0).regions);
+  };
+  using Cuts = std::pair<std::vector<std::int64_t>, std::vector<std::uint64_t>>;
+  const char *range = R"({"lat": {"from": "#2"}})", *list = R"({"lat": [2.5, 0, 1, 0.5]})";
+  EXPECT_EQ(cuts(R"({"from": "#0", "to": "#2"})", range), Cuts({0, 2, 4}, {1, 0}));
+  EXPECT_EQ(cuts(R"("#-1")", range), Cuts({0, 3, 4}, {0, 1}));
+  EXPECT_EQ(cuts(R"({"from": 0, "step": 3})", range), Cuts({0, 1, 3, 4}, {1, 0, 1}));
+  EXPECT_EQ(cuts(R"({"from": "#-1", "to": "#1", "wrap": true})", list),
+            Cuts({0, 1, 3, 4}, {1, 0, 1}));
+  EXPECT_EQ(cuts(R"({"from": "#1", "to": "#9"})", list), Cuts({0, 1, 4}, {0, 1}));
+  EXPECT_EQ(cuts(R"({"from": 1, "to": 9})", list), Cuts({0, 1, 2, 3, 4}, {1, 0, 1, 0}));
+}
+
+TEST(SplitAxis, MessagesNameThePositionsOfTheSelection) {
+  const auto plain = MemoryData().declare("v", "<f4", {"x"}, {10}, {5}).dataset();
+  const auto view = [&](const std::string& parts) {
+    View::parse(plain,
+                R"({"window": {"x": 1}, "select": {"x": {"from": "#4"}}, "split": {"parts": )" +
+                    parts + "}}",
+                "v", "file.json", {.first_part = true});
+  };
+  EXPECT_THAT(error_of([&] {
+                view(R"({"a": [{"x": {"to": "#3"}}], "b": [{"x": {"from": "#2"}}]})");
+              }).why(),
+              HasSubstr("they share 1 position, the first at x #2"));
 }
 
 TEST(SplitAxis, BlocksOfMonthsSkipThoseWithoutData) {
