@@ -52,14 +52,23 @@ bool LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
     // chunks would be kept in vain.
     if (is_made(request)) forget(key);
   }
-  // A stream that jumped leaves uses that will not come: the oldest are dropped.
+  return drop_excess(now) || all;
+}
+
+/// A stream that jumped leaves uses that did not come when they were due: the oldest are dropped,
+/// then the farthest ones. Returns whether any had to be: then more are not to be looked for, which
+/// would take the place of others that are looked for again.
+bool LookAhead::drop_excess(std::uint64_t now) {
   const std::lock_guard lock(mutex_);
-  while (uses_.size() > 4 * static_cast<std::size_t>(kBatches)) {
-    erase(std::min_element(uses_.begin(), uses_.end(), [](const auto& a, const auto& b) {
-      return a.second.time < b.second.time;
-    }));
+  bool dropped = false;
+  for (; uses_.size() > 4 * static_cast<std::size_t>(kBatches); dropped = true) {
+    const auto [first, last] =
+        std::minmax_element(uses_.begin(), uses_.end(), [](const auto& a, const auto& b) {
+          return a.second.time < b.second.time;
+        });
+    erase(first->second.time < now ? first : last);
   }
-  return all;
+  return dropped;
 }
 
 void LookAhead::begin(const BatchKey& batch) {

@@ -34,7 +34,8 @@ class LookAhead {
   /// Adds the uses in the batches `ahead`, of one stream, whose reader is at time `now`, to the
   /// cache's plan. Batches for which `is_made` holds are passed over: they are in progress, ready
   /// or behind their reader. A batch may become so while it is planned: `is_made` is called again
-  /// afterwards. Plans at most `most` batches. Returns true when all uses are known that it looks for.
+  /// afterwards. Plans at most `most` batches. Returns true when all uses are known that it looks
+  /// for, or as many as may be.
   /// Throws what planning throws.
   bool look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
             const std::function<bool(const BatchRequest&)>& is_made, std::int64_t most);
@@ -65,6 +66,7 @@ class LookAhead {
     std::shared_ptr<const View> view;  // holds the chunks' arrays
   };
   using AllUses = std::map<BatchKey, Uses>;
+  bool drop_excess(std::uint64_t now);
   void erase(AllUses::iterator it);
 
   ChunkCache& cache_;

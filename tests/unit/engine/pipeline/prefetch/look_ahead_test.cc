@@ -216,10 +216,29 @@ TEST_F(LongLookAheadTest, TheOldestUsesOfStreamsThatJumpedGo) {
   LookAhead look_ahead(cache_, kMuchMemory);
   look_ahead.look(ahead(v, 0, 4 * LookAhead::kBatches), 0, none, kAll);
   EXPECT_EQ(uses(*v, 0), 4u);
-  look_ahead.look(ahead(v, 4 * LookAhead::kBatches, 4 * LookAhead::kBatches + 6), 0, none, kAll);
+  look_ahead.look(ahead(v, 4 * LookAhead::kBatches, 4 * LookAhead::kBatches + 6), 10, none, kAll);
   EXPECT_EQ(uses(*v, 0), 0u);
   EXPECT_EQ(uses(*v, 1), 2u);
   EXPECT_EQ(uses(*v, 2), 4u);
+}
+
+TEST_F(LongLookAheadTest, LookingForManyStreamsEnds) {
+  LookAhead look_ahead(cache_, kMuchMemory);
+  constexpr std::int64_t kStreams = 12, kAtOnce = 8;
+  std::vector<std::shared_ptr<const View>> views;
+  for (std::int64_t stream = 0; stream < kStreams; ++stream)
+    views.push_back(view(R"({"window": {"time": 1}, "batch": 4})"));
+  // All at one time, as where a reader opens the first batch of each, and at later ones.
+  for (const std::uint64_t step : {0, 1})
+    for (std::int64_t stream = 0; stream < kStreams; ++stream) {
+      const std::uint64_t now = 100 + static_cast<std::uint64_t>(stream) * step;
+      int calls = 1;
+      while (!look_ahead.look(ahead(views[static_cast<std::size_t>(stream)], 1, LookAhead::kBatches),
+                              now, none, kAtOnce) &&
+             calls < 1000)
+        ++calls;
+      EXPECT_LE(calls, LookAhead::kBatches / kAtOnce + 1) << stream;
+    }
 }
 
 TEST_F(LongLookAheadTest, ManyUsesAreEnough) {
