@@ -57,10 +57,11 @@ void PositionLookup::check_is_no_label(const std::string& text, std::int64_t pos
     if (other == text) return;
     remedies.push_back(fmt::format("'{}' for the position", other));
   }
-  throw labels_.error(ErrorCode::invalid_argument,
-                      fmt::format("'{}' is a position, and '{}' has this label at another one{}{}{}",
-                                  text, labels_.dim(), is_selected ? "" : " outside of the selection",
-                                  remedies.empty() ? "" : "; write ", join(remedies, ", and ")));
+  throw labels_.error(
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is a position, and '{}' has this label at another one{}{}{}", text,
+                  labels_.dim(), is_selected ? "" : " outside of the selection",
+                  remedies.empty() ? "" : "; write ", join(remedies, ", and ")));
 }
 
 /// Negative ones are not counted from the end yet.
@@ -118,8 +119,7 @@ Positions PositionLookup::range(const SelectorPart& part) const {
                         "a range is of labels or of positions, not of both");
   if (part.wrap) return range_round(part);
   const std::int64_t size = counted_.size();
-  const std::int64_t begin =
-      part.from ? std::clamp<std::int64_t>(number(*part.from), 0, size) : 0;
+  const std::int64_t begin = part.from ? std::clamp<std::int64_t>(number(*part.from), 0, size) : 0;
   const std::int64_t end = part.to ? std::clamp<std::int64_t>(number(*part.to), 0, size) : size;
   if (end <= begin) throw nothing();
   return Positions::range(begin, end - begin);

@@ -62,10 +62,9 @@ bool LookAhead::drop_excess(std::uint64_t now) {
   const std::lock_guard lock(mutex_);
   bool dropped = false;
   for (; uses_.size() > 4 * static_cast<std::size_t>(kBatches); dropped = true) {
-    const auto [first, last] =
-        std::minmax_element(uses_.begin(), uses_.end(), [](const auto& a, const auto& b) {
-          return a.second.time < b.second.time;
-        });
+    const auto [first, last] = std::minmax_element(
+        uses_.begin(), uses_.end(),
+        [](const auto& a, const auto& b) { return a.second.time < b.second.time; });
     erase(first->second.time < now ? first : last);
   }
   return dropped;

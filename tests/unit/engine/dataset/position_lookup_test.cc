@@ -66,7 +66,8 @@ TEST_F(PositionLookupTest, NamesTheSelectionThatLacksThePosition) {
   EXPECT_EQ(why("#-3:#2:wrap", Positions::range(6, 4)),
             "where: '#-3' to '#2' goes more than once round the selection of 'plain', which has 4; "
             "leave out \"wrap\" for those between them");
-  EXPECT_EQ(why("#1::wrap", Positions::range(0, 10)), "where: a range with \"wrap\" needs both ends");
+  EXPECT_EQ(why("#1::wrap", Positions::range(0, 10)),
+            "where: a range with \"wrap\" needs both ends");
 }
 
 TEST_F(PositionLookupTest, APositionThatIsALabelOfAnotherOneIsAnError) {
@@ -89,10 +90,14 @@ TEST_F(PositionLookupTest, ALabelLikeAPositionMayLieElsewhereInTheSelectionOrOut
   EXPECT_THAT(error_of([&] { position("#3", last); }).why(),
               HasSubstr("has this label at another one; write '#1' for the label"));
   EXPECT_EQ(position("#1", Positions::list({3, 1})), 1);  // both
-  EXPECT_THAT(error_of([&] { position("#1", Positions::list({3, 0})); }).why(),
+  EXPECT_THAT(error_of([&] {
+                position("#1", Positions::list({3, 0}));
+              }).why(),
               HasSubstr("has this label at another one outside of the selection; write 'ab' for "
                         "the position"));
-  EXPECT_THAT(error_of([&] { position("#3", Positions::list({3, 0})); }).why(),
+  EXPECT_THAT(error_of([&] {
+                position("#3", Positions::list({3, 0}));
+              }).why(),
               HasSubstr("has this label at another one outside of the selection"));
 }
 

@@ -233,9 +233,10 @@ TEST_F(LongLookAheadTest, LookingForManyStreamsEnds) {
     for (std::int64_t stream = 0; stream < kStreams; ++stream) {
       const std::uint64_t now = 100 + static_cast<std::uint64_t>(stream) * step;
       int calls = 1;
-      while (!look_ahead.look(ahead(views[static_cast<std::size_t>(stream)], 1, LookAhead::kBatches),
-                              now, none, kAtOnce) &&
-             calls < 1000)
+      while (
+          !look_ahead.look(ahead(views[static_cast<std::size_t>(stream)], 1, LookAhead::kBatches),
+                           now, none, kAtOnce) &&
+          calls < 1000)
         ++calls;
       EXPECT_LE(calls, LookAhead::kBatches / kAtOnce + 1) << stream;
     }
