@@ -55,7 +55,7 @@ TEST(PartMask, AlongTwoDimensionsOnlyTheBox) {
 }
 
 TEST(PartMask, FollowsTheSelection) {
-  const auto part = view(R"({"parts": {"train": [{"x": ["#5", "#0"]}], "val": "rest"}})",
+  const auto part = view(R"({"parts": {"train": [{"x": ["#0", "#2"]}], "val": "rest"}})",
                          R"(, "select": {"x": ["#5", "#3", "#0"]})");
   const PartMask mask(*part);
   EXPECT_THAT(kept(mask.of({"x"}), {{0}, {6}}, {{0, 3, 5}}), ElementsAre(1, 1, 1, 0, 1, 1));
