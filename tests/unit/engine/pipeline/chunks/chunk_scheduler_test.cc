@@ -298,16 +298,19 @@ TEST(ChunkScheduler, AnOvertakenTaskLeavesNothingInTheQueue) {
     s.scheduler.submit(reading.assembly);
     reading.assembly->urgency = kReaderWaits;
     s.scheduler.reprioritize(reading.assembly);
-    std::promise<void> begun, hold;
-    s.executor.post(kReaderWaits, [&] {
-      begun.set_value();
-      hold.get_future().wait();
+    struct Promises {
+      std::promise<void> begun, hold;
+    };
+    const auto other = std::make_shared<Promises>();  // its worker leaves it later
+    s.executor.post(kReaderWaits, [other, released = other->hold.get_future().share()] {
+      other->begun.set_value();
+      released.wait();
     });
     first.release();
-    begun.get_future().wait();
+    other->begun.get_future().wait();
     reading.expect_values();
     const long count = s.array.use_count();
-    hold.set_value();
+    other->hold.set_value();
     return count;
   };
   const long at_once = holders(1, kReaderWaits);
