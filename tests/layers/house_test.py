@@ -42,7 +42,6 @@ LONG_FUNCTIONS = {
     "gpu/program/program_source.cc: begin": 72,
     "gpu/reader/socket_source.cc: SocketSource": 78,
     "tools/cli/store_options.cc: add_engine_options": 90,
-    "tools/commands/plan.cc: text": 71,
     "tools/commands/serve.cc: serve": 77,
 }
 

@@ -85,6 +85,7 @@ struct Planned {
     return cost.view_bytes == 0 ? 1 : decoded / cost.view_bytes;
   }
   std::string reads_text() const;
+  std::string samples_text() const;
 
   const Memory memory;
   std::optional<ScanCost> scan;
@@ -216,7 +217,7 @@ Json Planned::json() const {
   return json;
 }
 
-std::string Planned::text() const {
+std::string Planned::samples_text() const {
   const std::string of_epoch =
       view->epoch_samples() == view->samples()
           ? ""
@@ -234,6 +235,11 @@ std::string Planned::text() const {
   }
   for (const std::string& warning : view->warnings())
     out += fmt::format("Warning: {}\n\n", printable(warning));
+  return out;
+}
+
+std::string Planned::text() const {
+  std::string out = samples_text();
   Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});
   for (const TensorSpec& tensor : view->tensors()) {
     tensors.add({printable(tensor.name), tensor.type.name(), printable(join(tensor.dims, ", ")),
