@@ -104,6 +104,16 @@ std::size_t parts_of_few(const View& view, PlanLimit limit) {
   return parts;
 }
 
+/// Whether the first rows of the first batch show that the list of all its parts is short enough.
+bool has_short_list(const View& view, std::int64_t rows, PlanLimit limit) try {
+  if (view.sample_count(0) != rows) return false;  // those of xbatcher have several rows
+  const double bytes = static_cast<double>(parts_of_few(view, limit) * sizeof(Part));
+  return bytes * static_cast<double>(rows) <= static_cast<double>(limit.bytes * kRowsAtATime);
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::no_memory) throw;
+  return false;
+}
+
 /// Throws no_memory where the list of the parts of the first batch is longer than one may be. Looks
 /// at few rows, and at the others where those have many parts.
 void check_list_of_parts(const View& view, std::uint64_t budget) try {
@@ -113,15 +123,7 @@ void check_list_of_parts(const View& view, std::uint64_t budget) try {
     if (rows > 0) view.plan(0, 0, limit);
     return;
   }
-  const bool are_samples = view.sample_count(0) == rows;  // those of xbatcher have several rows
-  if (are_samples) try {
-      const double bytes = static_cast<double>(parts_of_few(view, limit) * sizeof(Part));
-      if (bytes * static_cast<double>(rows) <= static_cast<double>(limit.bytes * kRowsAtATime))
-        return;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_memory) throw;
-    }
-  view.plan(0, 0, limit);  // whose error names the batch
+  if (!has_short_list(view, rows, limit)) view.plan(0, 0, limit);  // whose error names the batch
 } catch (Error& error) {
   throw error.at("view " + view.name());
 }

@@ -4,7 +4,8 @@
 //
 // Processes that rely on the session hold a shared lock (flock) on the file; so does the server. It
 // is removed when the server takes no readers any more, unless another process holds the lock: then
-// the next server continues it. A file without a lock is not continued (tools/python/batchfs/_session.py).
+// the next server continues it. A file without a lock is not continued
+// (tools/python/batchfs/_session.py).
 
 #include <string>
 

@@ -153,8 +153,8 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     const View& view = *request.view;
     const BatchLayout layout = request.format->layout(view, request.global_batch());
     const std::uint64_t operands = operand_memory(view, request.global_batch());
-    check_batch_memory(memory_of(layout), operands, with_.budget.limit());
-    const std::uint64_t bytes = memory_of(layout) + operands;
+    const std::uint64_t own = memory_of(layout), bytes = own + operands;
+    check_batch_memory(own, operands, with_.budget.limit());
     const bool spare = !begun->waited && is_spare(*record);
     Budget::Reservation memory = reserve(*record, bytes, *begun, spare);
     if (!memory) return begun->waited ? queue(record, bytes) : give_up(record, spare);
