@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -156,27 +159,78 @@ DateRange IndexLookup::date(const std::string& text) const {
                         meant_range(text)));
 }
 
-IndexLookup::List IndexLookup::label(const std::string& text) const {
-  const NdArray& v = values();
-  List found;
-  if (is_time()) {
+IndexLookup::Distinct IndexLookup::find_times(const std::vector<std::string>& texts) const {
+  struct Span {
+    __int128 last;
+    std::size_t list;
+  };
+  // By first nanosecond. Spans of a level do not overlap: years, months, days, ..., single times.
+  constexpr int kSingle = 6;
+  std::map<int, std::map<__int128, Span>> spans;
+  Distinct found;
+  const int level = index_level();
+  for (const std::string& text : texts) {
     const DateRange wanted = date(text);
-    const bool range = partial_date(text);
-    found = matching([&](__int128 t) {
-      return range ? t >= wanted.first && t <= wanted.last : t == wanted.first;
-    });
-  } else if (is_text()) {
-    for (std::int64_t i = 0; i < size_; ++i)
-      if (label_text(v, i) == text) found.push_back(i);
-  } else {
-    const LabelNumber wanted = parse_label(text);
-    for (std::int64_t i = 0; i < size_; ++i)
-      if (label_number(v, i) == wanted) found.push_back(i);
+    const bool is_period = wanted.level < level;
+    const auto [span, is_new] = spans[is_period ? wanted.level : kSingle].try_emplace(
+        wanted.first, Span{is_period ? wanted.last : wanted.first, found.lists.size()});
+    if (is_new) found.lists.emplace_back();
+    found.list_of.push_back(span->second.list);
+    found.is_period.push_back(is_period);
   }
-  if (found.empty())
-    throw error(ErrorCode::not_found, fmt::format("no '{}' in '{}', which {}{}", text, dim_,
-                                                  extent(), nearest_label(text)));
+  const auto axis = times();
+  for (std::int64_t i = 0; i < size_; ++i) {
+    const std::optional<__int128> time = axis->nanoseconds(i);
+    if (!time) continue;
+    for (const auto& [_, of_level] : spans) {
+      const auto after = of_level.upper_bound(*time);
+      if (after == of_level.begin()) continue;
+      const Span& span = std::prev(after)->second;
+      if (*time <= span.last) found.lists[span.list].push_back(i);
+    }
+  }
   return found;
+}
+
+IndexLookup::Distinct IndexLookup::find_texts(const std::vector<std::string>& texts) const {
+  std::unordered_map<std::string_view, std::size_t> lists;
+  Distinct found{.lists = {}, .list_of = {}, .is_period = std::vector<bool>(texts.size())};
+  for (const std::string& text : texts)
+    found.list_of.push_back(lists.try_emplace(text, lists.size()).first->second);
+  found.lists.resize(lists.size());
+  for (std::int64_t i = 0; i < size_; ++i)
+    if (const auto same = lists.find(label_text(values(), i)); same != lists.end())
+      found.lists[same->second].push_back(i);
+  return found;
+}
+
+IndexLookup::Distinct IndexLookup::find_numbers(const std::vector<std::string>& texts) const {
+  std::unordered_map<LabelNumber, std::size_t> lists;
+  Distinct found{.lists = {}, .list_of = {}, .is_period = std::vector<bool>(texts.size())};
+  for (const std::string& text : texts)
+    found.list_of.push_back(lists.try_emplace(parse_label(text), lists.size()).first->second);
+  found.lists.resize(lists.size());
+  for (std::int64_t i = 0; i < size_; ++i)
+    if (const auto same = lists.find(label_number(values(), i)); same != lists.end())
+      found.lists[same->second].push_back(i);
+  return found;
+}
+
+std::vector<IndexLookup::Found> IndexLookup::labels(const std::vector<std::string>& texts) const {
+  if (texts.empty()) return {};  // a dimension may have no labels
+  Distinct found = is_time()   ? find_times(texts)
+                   : is_text() ? find_texts(texts)
+                               : find_numbers(texts);
+  std::vector<Positions> lists;
+  for (List& list : found.lists) lists.push_back(Positions::list(std::move(list)));
+  std::vector<Found> labels;
+  for (std::size_t n = 0; n < texts.size(); ++n) {
+    labels.push_back({lists[found.list_of[n]], found.is_period[n]});
+    if (labels.back().positions.size() == 0)
+      throw error(ErrorCode::not_found, fmt::format("no '{}' in '{}', which {}{}", texts[n], dim_,
+                                                    extent(), nearest_label(texts[n])));
+  }
+  return labels;
 }
 
 std::string IndexLookup::extent() const {

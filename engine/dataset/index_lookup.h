@@ -27,8 +27,15 @@ class IndexLookup {
   /// Are the labels texts? Reads none.
   bool has_texts() const;
 
-  /// Where a label is, at least once. Throws not_found with the nearest one.
-  List label(const std::string& text) const;
+  /// The positions of a label, at least one, in stored order. `is_period`: the text is a date that
+  /// is coarser than the index (partial_date()), so that many positions are expected.
+  struct Found {
+    Positions positions;
+    bool is_period = false;
+  };
+  /// The positions of each label, in one pass over the index however many labels there are. Throws
+  /// not_found with the nearest label.
+  std::vector<Found> labels(const std::vector<std::string>& texts) const;
   /// Like pandas: a date that is coarser than the index is a range, else it is one label.
   bool partial_date(const std::string& text) const;
   /// The position of the label next to `text`; of two equally distant ones that of the larger.
@@ -56,6 +63,15 @@ class IndexLookup {
   int index_level() const;
   template <class Test>
   List matching(Test&& test) const;
+  /// The positions of labels, once for each label that differs from the others.
+  struct Distinct {
+    std::vector<List> lists;
+    std::vector<std::size_t> list_of;  // for each text
+    std::vector<bool> is_period;       // for each text
+  };
+  Distinct find_times(const std::vector<std::string>& texts) const;
+  Distinct find_texts(const std::vector<std::string>& texts) const;
+  Distinct find_numbers(const std::vector<std::string>& texts) const;
   std::optional<LabelNumber> counted(LabelNumber number, std::string_view unit) const;
   LabelNumber parse_number(const std::string& text) const;
   LabelNumber parse_label(const std::string& text) const;

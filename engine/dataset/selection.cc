@@ -1,6 +1,8 @@
 #include "engine/dataset/selection.h"
 
 #include <algorithm>
+#include <functional>
+#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -32,8 +34,13 @@ class Selection {
         stored_(Positions::range(0, dataset.dim_size(dim))),
         selected_(selected),
         is_whole_(selected.is_range() && selected.size() == stored_.size()),
+        is_sorted_(selected.is_range() || std::ranges::is_sorted(all_, {}, position_)),
         lookup_(dataset, dim, selector.where),
-        positions_(lookup_, selected) {}
+        positions_(lookup_, selected) {
+    if (is_sorted_) return;
+    for (const std::int64_t place : all_) by_position_.push_back(place);
+    std::ranges::stable_sort(by_position_, {}, position_);
+  }
 
   Positions run() const {
     const auto& parts = selector_.parts;
@@ -53,30 +60,58 @@ class Selection {
       any_range = any_range || part.form == SelectorPart::Form::range;
     List all;
     std::set<std::int64_t> taken;
-    for (const SelectorPart& part : parts)
-      for (const std::int64_t place : listed(found_of(part)))
+    const std::vector<IndexLookup::Found> labels = lookup_.labels(label_texts());
+    auto next = labels.begin();
+    for (const SelectorPart& part : parts) {
+      for (const std::int64_t place :
+           listed(is_label(part) ? places_of_label(part, *next++) : found_of(part)))
         if (!any_range || taken.insert(place).second) all.push_back(place);
+      check_repeats(all);
+    }
     return narrowed(Positions::list(std::move(all)), selector_.fields, selected_);
   }
 
  private:
+  /// Labels may be repeated, a hundred thousand years of hours may not.
+  void check_repeats(const List& all) const {
+    constexpr std::size_t kPeriods = 8;  // each position as an hour, of a day, of a month, ...
+    const std::size_t size = static_cast<std::size_t>(stored_.size());
+    if (all.size() <= selector_.parts.size() + kPeriods * size) return;
+    throw lookup_.error(
+        ErrorCode::invalid_argument,
+        fmt::format("the list repeats periods: it selects more than {} positions, and '{}' has {}; "
+                    "name each period once",
+                    selector_.parts.size() + kPeriods * size, dim_, size));
+  }
+
+  static bool is_label(const SelectorPart& part) {
+    return part.form == SelectorPart::Form::one && !IndexLookup::is_position(part.value);
+  }
+
   bool keeps_dim(const SelectorPart& part) const {
-    return part.form == SelectorPart::Form::one && !IndexLookup::is_position(part.value) &&
-           lookup_.partial_date(part.value);
+    return is_label(part) && lookup_.partial_date(part.value);
+  }
+
+  std::vector<std::string> label_texts() const {
+    std::vector<std::string> texts;
+    for (const SelectorPart& part : selector_.parts)
+      if (is_label(part)) texts.push_back(part.value);
+    return texts;
+  }
+
+  Positions places_of_label(const SelectorPart& part, const IndexLookup::Found& found) const {
+    if (found.positions.size() != 1 && !found.is_period)
+      throw lookup_.error(
+          ErrorCode::invalid_argument,
+          fmt::format("the label '{}' occurs {} times", part.value, found.positions.size()));
+    return places_of(found.positions, false);
   }
 
   Positions found_of(const SelectorPart& part) const {
     switch (part.form) {
-      case SelectorPart::Form::one: {
-        if (IndexLookup::is_position(part.value))
-          return Positions::list({positions_.position(part.value)});
-        List found = lookup_.label(part.value);
-        if (found.size() != 1 && !lookup_.partial_date(part.value))
-          throw lookup_.error(
-              ErrorCode::invalid_argument,
-              fmt::format("the label '{}' occurs {} times", part.value, found.size()));
-        return places_of(Positions::list(std::move(found)), false);
-      }
+      case SelectorPart::Form::one:
+        return is_label(part) ? places_of_label(part, lookup_.labels({part.value}).front())
+                              : Positions::list({positions_.position(part.value)});
       case SelectorPart::Form::nearest:
         return places_of(Positions::list({lookup_.nearest(part.value, part.tolerance)}), false);
       case SelectorPart::Form::range:
@@ -112,20 +147,18 @@ class Selection {
       const std::int64_t end = std::min(found[0] - selected_[0] + found.size(), selected_.size());
       return Positions::range(first, std::max<std::int64_t>(end - first, 0));
     }
-    std::vector<bool> is_found(static_cast<std::size_t>(stored_.size()));
-    for (std::int64_t i = 0; i < found.size(); ++i)
-      is_found[static_cast<std::size_t>(found[i])] = true;
     List places;
-    for (std::int64_t place = 0; place < selected_.size(); ++place)
-      if (is_found[static_cast<std::size_t>(selected_[place])]) places.push_back(place);
-    if (goes_round) {
-      List ranks(is_found.size());
-      for (std::int64_t i = 0; i < found.size(); ++i) ranks[static_cast<std::size_t>(found[i])] = i;
-      std::stable_sort(places.begin(), places.end(), [&](std::int64_t a, std::int64_t b) {
-        return ranks[static_cast<std::size_t>(selected_[a])] <
-               ranks[static_cast<std::size_t>(selected_[b])];
-      });
+    for (std::int64_t i = 0; i < found.size(); ++i) {
+      const auto append_from = [&](const auto& sorted) {
+        for (const std::int64_t place : std::ranges::equal_range(sorted, found[i], {}, position_))
+          places.push_back(place);
+      };
+      if (is_sorted_)
+        append_from(all_);
+      else
+        append_from(by_position_);
     }
+    if (!goes_round) std::sort(places.begin(), places.end());
     return Positions::list(std::move(places));
   }
 
@@ -153,7 +186,12 @@ class Selection {
   const std::string dim_;
   const Selector& selector_;
   const Positions stored_, selected_;
-  const bool is_whole_;
+  const std::function<std::int64_t(std::int64_t)> position_ = [this](std::int64_t place) {
+    return selected_[place];
+  };
+  const std::ranges::iota_view<std::int64_t, std::int64_t> all_{0, selected_.size()};  // places
+  const bool is_whole_, is_sorted_;
+  List by_position_;  // places by their stored position, unless all_ is
   const IndexLookup lookup_;
   const PositionLookup positions_;
 };

@@ -1,8 +1,10 @@
 """Millions of labels: they stay in the memory that semantics(7) promises, or one line says what to do."""
 
+import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import warnings
 
@@ -244,6 +246,25 @@ def test_lists_of_samples(mount_at, stores, tmp_path, order, labels):
     assert taken.status == 1
     (line,) = taken.error.strip().splitlines()
     assert "samples.list" in line and "give more with --memory" in line
+
+
+@pytest.mark.parametrize("kind", ["floats", "times", "characters", "strings"])
+def test_a_list_of_labels(stores, tmp_path, kind):
+    """Tens of thousands of labels, in any order, are found in one pass over the coordinate."""
+    count = MILLION // 10
+    store = stores(kind, count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zarr, about strings in format 2
+        zarr.create_array(store / "place", data=np.arange(count, dtype="i4"), zarr_format=2,
+                          attributes={"_ARRAY_DIMENSIONS": ["time"]}, fill_value=-1)
+    picks = np.random.default_rng(0).permutation(np.arange(1, count))[:70_000]
+    labels = xr.open_zarr(store, consolidated=False)["time"].values[picks]
+    texts = {"times": lambda: np.datetime_as_string(labels, "m"), "characters": lambda: labels.astype("U")}.get(kind, lambda: labels)()
+    view = tmp_path / "v.json"
+    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "variables": ["place"], "batch": len(picks),
+                                "select": {"time": texts.tolist()}}))
+    output = subprocess.run([PROGRAM, "batch", store, "--view", view, "--format", "npy"], stdout=subprocess.PIPE, check=True, timeout=300).stdout
+    np.testing.assert_array_equal(np.load(io.BytesIO(output)).ravel(), picks)
 
 
 @pytest.mark.says("bounded-memory")

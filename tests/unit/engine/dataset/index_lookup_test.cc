@@ -15,16 +15,53 @@ struct IndexLookupTest : testing::Test {
         .index<float>("lon", "<f4", {0, 90, 180, 270}, {{"units", "degrees_east"}})
         .index<std::int32_t>("time", "<i4", {0, 6, 12},
                              {{"units", "hours since 2000-01-01"}, {"calendar", "noleap"}})
-        .add<char>("name", "|S2", {"name"}, {2}, {'a', 'b', 'c', 'd'});
+        .add<char>("name", "|S2", {"name"}, {2}, {'a', 'b', 'c', 'd'})
+        .declare("v", "<f4", {"plain"}, {10}, {10});
     dataset = data.dataset();
   }
   std::int64_t nearest(const char* dim, const char* text,
                        std::optional<std::string> tolerance = std::nullopt) const {
     return IndexLookup(*dataset, dim, "").nearest(text, tolerance);
   }
+  static std::vector<IndexLookup::List> found(const IndexLookup& lookup,
+                                              const std::vector<std::string>& texts) {
+    std::vector<IndexLookup::List> lists;
+    for (const IndexLookup::Found& label : lookup.labels(texts)) {
+      lists.emplace_back();
+      for (std::int64_t i = 0; i < label.positions.size(); ++i)
+        lists.back().push_back(label.positions[i]);
+    }
+    return lists;
+  }
   MemoryData data;
   std::shared_ptr<const Dataset> dataset;
 };
+
+TEST_F(IndexLookupTest, LabelsAreFoundInTheOrderInWhichTheyAreAskedFor) {
+  using Lists = std::vector<IndexLookup::List>;
+  EXPECT_EQ(found(IndexLookup(*dataset, "x", ""), {"20", "0", "20", "-0.0"}),
+            (Lists{{3}, {0}, {3}, {0}}));
+  EXPECT_EQ(found(IndexLookup(*dataset, "name", ""), {"cd", "ab", "cd"}), (Lists{{1}, {0}, {1}}));
+  EXPECT_EQ(found(IndexLookup(*dataset, "time", ""),
+                  {"2000-01-01T12", "2000", "2000-01-01", "2000-01-01T00:00:00", "2000-01"}),
+            (Lists{{2}, {0, 1, 2}, {0, 1, 2}, {0}, {0, 1, 2}}));
+  EXPECT_TRUE(IndexLookup(*dataset, "plain", "").labels({}).empty());
+}
+
+TEST_F(IndexLookupTest, TheFirstLabelThatIsNotThereIsNamed) {
+  const struct {
+    const char* dim;
+    std::vector<std::string> texts;
+    const char* says;
+  } cases[] = {
+      {"x", {"10", "12", "13"}, "x: no '12' in 'x', which goes from 0.0 to 40.0; the nearest"},
+      {"x", {"nan"}, "no 'nan' in 'x'"},
+      {"name", {"ab", "ac"}, "no 'ac' in 'name'"},
+      {"time", {"2000", "2001-01"}, "no '2001-01' in 'time'"}};
+  for (const auto& c : cases)
+    EXPECT_THAT(error_of([&] { IndexLookup(*dataset, c.dim, "").labels(c.texts); }).why(),
+                HasSubstr(c.says));
+}
 
 // pandas.Index(values).get_indexer([x], method="nearest", tolerance=t), but for the circle
 TEST_F(IndexLookupTest, TheNearestLabelIsThatOfPandas) {
@@ -69,7 +106,7 @@ TEST_F(IndexLookupTest, TimesThatAreNumbersHaveDates) {
   EXPECT_EQ(lookup.shown(1), "2000-01-01T06:00:00");
   EXPECT_TRUE(lookup.partial_date("2000-01-01"));
   EXPECT_FALSE(lookup.partial_date("2000-01-01T06"));
-  EXPECT_EQ(lookup.label("2000-01-01T06"), IndexLookup::List{1});
+  EXPECT_EQ(found(lookup, {"2000-01-01T06"}), (std::vector<IndexLookup::List>{{1}}));
 }
 
 TEST_F(IndexLookupTest, HostileCountsAreNoDates) {
@@ -85,7 +122,7 @@ TEST_F(IndexLookupTest, HostileCountsAreNoDates) {
   for (const auto& [dim, at] :
        {std::pair("days", 2), std::pair("far", 3), std::pair("gregorian", 2)}) {
     const IndexLookup lookup(*times, dim, "");
-    EXPECT_EQ(lookup.label("2000"), IndexLookup::List{at}) << dim;
+    EXPECT_EQ(found(lookup, {"2000"}), (std::vector<IndexLookup::List>{{at}})) << dim;
     EXPECT_EQ(lookup.nearest("1999", std::nullopt), at) << dim;
     EXPECT_THAT(lookup.extent(), HasSubstr("goes from ")) << dim;
   }

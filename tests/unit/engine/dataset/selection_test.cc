@@ -1,5 +1,9 @@
 #include "engine/dataset/selection.h"
 
+#include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/unit/engine/dataset/memory_data.h"
@@ -185,6 +189,40 @@ TEST_F(SelectionTest, WithinASelectionPositionsAndStepsCountThere) {
   EXPECT_EQ(within("lat", "50:-20", Positions::range(0, 1)), List{});
   EXPECT_EQ(within("lat", "41:nearest", mixed), List{2});
   EXPECT_THAT(error_of([&] { within("lat", "61", some); }).why(), HasSubstr("no '61' in 'lat'"));
+}
+
+TEST_F(SelectionTest, ListsOfLabelsWithinRandomSelectionsAreThoseOfOneLabelAfterTheOther) {
+  std::minstd_rand random(7);
+  const auto below = [&](std::size_t n) { return static_cast<std::int64_t>(random() % n); };
+  const std::vector<std::string> labels{"850", "500", "700", "200", "#0", "200:600"};
+  for (int i = 0; i < 200; ++i) {
+    List stored;
+    for (std::int64_t count = 1 + below(8); count > 0; --count) stored.push_back(below(4));
+    const Positions selected = Positions::list(stored);
+    std::vector<std::string> asked;
+    for (std::int64_t count = 2 + below(4); count > 0; --count)
+      asked.push_back(labels[static_cast<std::size_t>(below(labels.size()))]);
+    List expected;
+    const bool any_range = std::ranges::count(asked, "200:600") > 0;
+    for (const std::string& one : asked)
+      for (const std::int64_t place :
+           list(select_within(*dataset, "lev", parse_selector(one, ""), selected)))
+        if (!any_range || std::ranges::count(expected, place) == 0) expected.push_back(place);
+    EXPECT_EQ(
+        list(select_within(*dataset, "lev",
+                           parse_selector(fmt::format("{}", fmt::join(asked, ",")), ""), selected)),
+        expected)
+        << fmt::format("{} of {}", fmt::join(asked, ","), fmt::join(stored, ","));
+  }
+}
+
+TEST_F(SelectionTest, LabelsMayBeRepeatedAndPeriodsAFewTimes) {
+  EXPECT_EQ(json("lev", Json(std::vector<int>(1000, 700))).size(), 1000);
+  EXPECT_EQ(json("time", Json(std::vector<std::string>(8, "2000"))).size(), 160);
+  EXPECT_THAT(
+      error_of([&] { json("time", Json(std::vector<std::string>(9, "2000"))); }).why(),
+      HasSubstr("time: the list repeats periods: it selects more than 169 positions, and 'time' "
+                "has 20; name each period once"));
 }
 
 /// Longitudes from 0 to 350, and the same from -180 on; a latitude and an index without a period.
