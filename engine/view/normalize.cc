@@ -95,10 +95,11 @@ class Lookup {
   template <class Check>
   void for_each_selected(Check&& check) const {
     std::vector<Positions> positions(variable_.dims.size(), Positions::range(0, 0));
-    for (const Axis& axis : axes_) positions[axis.dim] = selected_.at(axis.name);
+    for (const Axis& axis : axes_)
+      positions[axis.dim] = in_array(selected_.at(axis.name), axis.dim);
     for_each_at(positions, check);
   }
-  /// The same for some positions of each dimension of the variable.
+  /// The same for some array indices of each dimension of the variable.
   template <class Check>
   void for_each_at(const std::vector<Positions>& positions, Check&& check) const {
     visit(positions, 0, 0, "", check);
@@ -116,9 +117,40 @@ class Lookup {
     std::size_t dim;  // of the array
     std::string name;
     std::int64_t stride;  // in entries
-    /// Array index of each number in the statistics; -1: not in the array.
+    /// Array index of each number in the statistics; kNone: not in the array.
     std::vector<std::int64_t> positions;
+    /// By array index of one of several stores: the position of the dataset. Else empty.
+    std::vector<std::int64_t> in_dataset;
   };
+
+  /// Where one of several stores has the positions of the dataset along a dimension; null: all are
+  /// its own.
+  const Positions* part_positions(std::size_t dim) const {
+    if (variable_.part < 0 || dim != variable_.concat_dim) return nullptr;
+    return &variable_.concat->parts[static_cast<std::size_t>(variable_.part)].positions;
+  }
+
+  /// The array indices of positions of the dataset, without those of another store.
+  Positions in_array(const Positions& positions, std::size_t dim) const {
+    const Positions* const part = part_positions(dim);
+    if (part == nullptr) return positions;
+    std::vector<std::int64_t> indices;
+    for (std::int64_t i = 0; i < positions.size(); ++i)
+      if ((*part)[positions[i]] != Positions::kNone) indices.push_back((*part)[positions[i]]);
+    return Positions::list(std::move(indices));
+  }
+
+  Axis axis_along(std::size_t dim) const {
+    Axis axis{dim, variable_.dims[dim], 0, positions_of(variable_.dims[dim]), {}};
+    const Positions* const part = part_positions(dim);
+    if (part == nullptr) return axis;
+    for (std::int64_t& position : axis.positions)
+      if (position != Positions::kNone) position = (*part)[position];
+    axis.in_dataset.resize(static_cast<std::size_t>(variable_.shape[dim]));
+    for (std::int64_t i = 0; i < part->size(); ++i)
+      if ((*part)[i] != Positions::kNone) axis.in_dataset[static_cast<std::size_t>((*part)[i])] = i;
+    return axis;
+  }
 
   /// Numbers that `batchfs statistics` wrote have a count, and name the scale of logarithms.
   void check_logarithms() const {
@@ -157,7 +189,7 @@ class Lookup {
       for (const Axis& axis : axes_)
         if (axis.dim == dim)
           throw fail(fmt::format("\"dims\" of '{}' names '{}' twice", variable_.name, name));
-      axes_.push_back({dim, name, 0, positions_of(name)});
+      axes_.push_back(axis_along(dim));
     }
     for (std::size_t a = axes_.size(); a-- > 0;) {
       axes_[a].stride = entries_;
@@ -167,7 +199,7 @@ class Lookup {
     }
   }
 
-  /// Array indices of the numbers along a dimension.
+  /// Positions of the numbers along a dimension, in the dataset.
   std::vector<std::int64_t> positions_of(const std::string& dim) const {
     const Positions& used = selected_.at(dim);
     std::vector<std::int64_t> positions;
@@ -198,7 +230,7 @@ class Lookup {
       }
     }
     for (const Json& label : *labels) {
-      std::int64_t position = -1;
+      std::int64_t position = Positions::kNone;
       if (numeric && label.is_number()) {
         if (const auto it = by_number.find(label_number(label)); it != by_number.end())
           position = it->second;
@@ -229,7 +261,7 @@ class Lookup {
       throw fail(fmt::format("\"{}\" of '{}' is not a list of {} numbers along '{}'", key,
                              variable_.name, axis.positions.size(), axis.name));
     for (std::size_t i = 0; i < json.size(); ++i)
-      if (axis.positions[i] >= 0)
+      if (axis.positions[i] != Positions::kNone)
         fill(json[i], key, a + 1, entry + axis.positions[i] * axis.stride, result);
   }
 
@@ -240,10 +272,12 @@ class Lookup {
     const Axis& axis = axes_[a];
     const bool labelled = dataset_.index_of(axis.name) != nullptr;
     for (std::int64_t i = 0; i < positions[axis.dim].size(); ++i) {
-      const std::int64_t position = positions[axis.dim][i];
+      const std::int64_t index = positions[axis.dim][i];
+      const std::int64_t position =
+          axis.in_dataset.empty() ? index : axis.in_dataset[static_cast<std::size_t>(index)];
       const std::string label = labelled ? label_text(dataset_.index(axis.name), position)
                                          : "#" + std::to_string(position);
-      visit(positions, a + 1, entry + position * axis.stride,
+      visit(positions, a + 1, entry + index * axis.stride,
             fmt::format("{}{}{}={}", place, place.empty() ? " at " : ", ", axis.name, label),
             check);
     }

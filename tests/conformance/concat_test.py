@@ -332,3 +332,41 @@ def test_options_of_one_store(years, tmp_path):
     with np.load(io.BytesIO(data)) as file:
         assert np.array_equal(file["tp"][:, 0], years.data[0].tp.values)
     assert "no store 'f' is given" in years.batchfs.refusal("batch", *words, "--store-option", "f.anon")
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("size", [1, 4])
+def test_numbers_along_the_dimension_are_those_of_the_whole(years, labelled, size):
+    """Each time has its own numbers of "normalize", also where a view selects some."""
+    stores = [f"e={years.folder}/y{{2000..2002}}.zarr"]
+    whole = years.whole
+    count = len(whole.time)
+    random = np.random.default_rng(5)
+    mean, std = random.normal(size=count), random.uniform(1, 2, count)
+    select = slice(20, 150)
+    used = slice(None) if labelled else select  # without labels: a number for each selected position
+    numbers = {"dims": ["time"], "mean": mean[used].tolist(), "std": std[used].tolist()}
+    if labelled:
+        numbers["coordinates"] = {"time": np.datetime_as_string(whole.time.values, "s").tolist()}
+    view = {"sources": {"e": {"store": "e", "concat": "time"}}, "variables": ["tp"], "window": {"time": {"size": size, "stride": 1}},
+            "select": {"time": {"from": "#20", "to": "#150"}}, "batch": 1000, "order": {"shuffle": "none"}, "dtype": "float64",
+            "normalize": {"method": "zscore", "statistics": {"tp": numbers}}}
+    expected = (whole.tp.values.astype("f8") - mean[:, None, None]) / std[:, None, None]
+    assert np.array_equal(years.tensors(view, stores=stores)["tp"], windows(expected[select], size, 1))
+    numbers["std"][100] = 0.0
+    place = np.datetime_as_string(whole.time.values[used][100], "s")
+    assert f"'tp' is constant at time={place}" in years.refusal(view, stores=stores)
+
+
+@pytest.mark.parametrize("prefer", ["first", "last"])
+def test_numbers_along_stores_that_overlap(batchfs, tmp_path, prefer):
+    stores = SeveralStores(batchfs, tmp_path, tmp_path / "s0.zarr", [f"e={tmp_path}/s{{0..2}}.zarr"])
+    for i, hours in enumerate((range(9), range(5, 14), range(13, 20))):
+        write(tmp_path / f"s{i}.zarr", xr.Dataset({"x": (("time", "c"), np.full((len(hours), 2), 100.0 * i) + np.array(hours)[:, None])},
+                                                  {"time": np.datetime64("2000-01-01", "ns") + np.array(hours) * np.timedelta64(1, "h")}))
+    view = {"sources": {"e": {"store": "e", "concat": "time", "prefer": prefer}}, "variables": ["x"], "window": {"time": 1}, "batch": 100,
+            "order": {"shuffle": "none"},
+            "normalize": {"method": "zscore", "statistics": {"x": {"dims": ["time"], "mean": list(range(20)), "std": [1] * 20}}}}
+    firsts = [9, 14] if prefer == "first" else [5, 13]
+    expected = 100.0 * np.searchsorted(firsts, np.arange(20), side="right")
+    np.testing.assert_array_equal(stores.tensors(view)["x"][:, 0], np.stack([expected, expected], 1))

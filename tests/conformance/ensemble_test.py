@@ -181,6 +181,18 @@ def test_statistics_are_of_all_members(ensemble):
         np.testing.assert_allclose([found[name]["mean"], found[name]["std"]], [np.nanmean(values), np.nanstd(values)], rtol=1e-9)
 
 
+@pytest.mark.parametrize("window", [{"time": 1}, {"member": 1, "time": 1}])
+def test_numbers_of_each_member(ensemble, window):
+    values = ensemble.whole.tp.values.astype("f8")
+    mean, std = values.mean(axis=(1, 2, 3)), values.std(axis=(1, 2, 3))
+    numbers = {"dims": ["member"], "mean": mean.tolist(), "std": std.tolist()}
+    expected = (values - mean[:, None, None, None]) / std[:, None, None, None]
+    got = ensemble.tensors(members(variables=["tp"], window=window, dtype="float64",
+                                   normalize={"method": "zscore", "statistics": {"tp": numbers}}))["tp"]
+    want = expected.swapaxes(0, 1)[:, :, None] if len(window) == 1 else expected.reshape(-1, 1, 1, *values.shape[2:])
+    assert np.array_equal(got.reshape(want.shape), want)
+
+
 @pytest.mark.parametrize("shuffle", ["global", "block"])
 def test_orders_take_each_sample_once(ensemble, shuffle):
     view = members(variables=["tp"], window={"member": 1, "time": 1}, order={"shuffle": shuffle, "seed": 3})
