@@ -1,6 +1,6 @@
-# The GPUs that the kernels are compiled for, for CMakeLists.txt and tools/python/CMakeLists.txt: every
-# compute capability with a card that CUDA 13 supports, as machine code, and the newest also as PTX,
-# which the driver compiles for later cards.
+# The GPUs that the kernels are compiled for, for CMakeLists.txt and tools/python/CMakeLists.txt:
+# every compute capability with a card that CUDA 13 supports, as machine code, and the newest also
+# as PTX, which the driver compiles for later cards.
 #
 #   75 Turing (T4, RTX 20)             80 A100      86 A10, A40, RTX 30 (and 87, Orin)
 #   89 Ada (L4, L40S, RTX 40)          90 H100, H200, GH200

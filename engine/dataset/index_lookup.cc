@@ -160,20 +160,20 @@ DateRange IndexLookup::date(const std::string& text) const {
 }
 
 IndexLookup::Distinct IndexLookup::find_times(const std::vector<std::string>& texts) const {
-  struct Span {
+  struct DatePeriod {
     __int128 last;
     std::size_t list;
   };
-  // By first nanosecond. Spans of a level do not overlap: years, months, days, ..., single times.
+  // By first nanosecond. Periods of a level do not overlap: years, months, days, ..., single times.
   constexpr int kSingle = 6;
-  std::map<int, std::map<__int128, Span>> spans;
+  std::map<int, std::map<__int128, DatePeriod>> spans;
   Distinct found;
   const int level = index_level();
   for (const std::string& text : texts) {
     const DateRange wanted = date(text);
     const bool is_period = wanted.level < level;
     const auto [span, is_new] = spans[is_period ? wanted.level : kSingle].try_emplace(
-        wanted.first, Span{is_period ? wanted.last : wanted.first, found.lists.size()});
+        wanted.first, DatePeriod{is_period ? wanted.last : wanted.first, found.lists.size()});
     if (is_new) found.lists.emplace_back();
     found.list_of.push_back(span->second.list);
     found.is_period.push_back(is_period);
@@ -185,7 +185,7 @@ IndexLookup::Distinct IndexLookup::find_times(const std::vector<std::string>& te
     for (const auto& [_, of_level] : spans) {
       const auto after = of_level.upper_bound(*time);
       if (after == of_level.begin()) continue;
-      const Span& span = std::prev(after)->second;
+      const DatePeriod& span = std::prev(after)->second;
       if (*time <= span.last) found.lists[span.list].push_back(i);
     }
   }
@@ -216,14 +216,15 @@ IndexLookup::Distinct IndexLookup::find_numbers(const std::vector<std::string>& 
   return found;
 }
 
-std::vector<IndexLookup::Found> IndexLookup::labels(const std::vector<std::string>& texts) const {
+std::vector<IndexLookup::LabelPositions> IndexLookup::labels(
+    const std::vector<std::string>& texts) const {
   if (texts.empty()) return {};  // a dimension may have no labels
   Distinct found = is_time()   ? find_times(texts)
                    : is_text() ? find_texts(texts)
                                : find_numbers(texts);
   std::vector<Positions> lists;
   for (List& list : found.lists) lists.push_back(Positions::list(std::move(list)));
-  std::vector<Found> labels;
+  std::vector<LabelPositions> labels;
   for (std::size_t n = 0; n < texts.size(); ++n) {
     labels.push_back({lists[found.list_of[n]], found.is_period[n]});
     if (labels.back().positions.size() == 0)

@@ -29,13 +29,13 @@ class IndexLookup {
 
   /// The positions of a label, at least one, in stored order. `is_period`: the text is a date that
   /// is coarser than the index (partial_date()), so that many positions are expected.
-  struct Found {
+  struct LabelPositions {
     Positions positions;
     bool is_period = false;
   };
   /// The positions of each label, in one pass over the index however many labels there are. Throws
   /// not_found with the nearest label.
-  std::vector<Found> labels(const std::vector<std::string>& texts) const;
+  std::vector<LabelPositions> labels(const std::vector<std::string>& texts) const;
   /// Like pandas: a date that is coarser than the index is a range, else it is one label.
   bool partial_date(const std::string& text) const;
   /// The position of the label next to `text`; of two equally distant ones that of the larger.

@@ -60,7 +60,7 @@ class Selection {
       any_range = any_range || part.form == SelectorPart::Form::range;
     List all;
     std::set<std::int64_t> taken;
-    const std::vector<IndexLookup::Found> labels = lookup_.labels(label_texts());
+    const std::vector<IndexLookup::LabelPositions> labels = lookup_.labels(label_texts());
     auto next = labels.begin();
     for (const SelectorPart& part : parts) {
       for (const std::int64_t place :
@@ -99,7 +99,8 @@ class Selection {
     return texts;
   }
 
-  Positions places_of_label(const SelectorPart& part, const IndexLookup::Found& found) const {
+  Positions places_of_label(const SelectorPart& part,
+                            const IndexLookup::LabelPositions& found) const {
     if (found.positions.size() != 1 && !found.is_period)
       throw lookup_.error(
           ErrorCode::invalid_argument,

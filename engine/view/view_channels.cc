@@ -97,7 +97,7 @@ void View::add_coarsening(const VariablePlacement& placement) {
   const auto own = static_cast<std::uint32_t>(tensors_.size() + combinations_.size());
   CfDecoding reduced;  // of the blocks' values
   reduced.stored = reduced.decoded = reduced.arithmetic = float64();
-  const auto coarsening = std::make_shared<const Coarsening>(
+  const auto coarsening = std::make_shared<Coarsening>(
       tensor.coarsen, variable.name, variable.dims, placement,
       placement.made ? made_.converter(placement.tensor, placement.variable)
                      : std::make_shared<const Converter>(
@@ -124,6 +124,7 @@ void View::add_coarsening(const VariablePlacement& placement) {
       more_placements_.push_back(operand);
     }
   }
+  coarsening->set_padding(padding);
   keep_padding(std::move(padding));
 }
 

@@ -156,7 +156,7 @@ void make_v2(const ArrayMetadata& source, OutputArray& made) {
   } else {
     attributes[kDimensionKey] = names_v2(source);
     dtype = type.is_variable() ? Json("|O") : v2_descr(type);
-    fill = type.is_variable() ? source.fill_value_json : Json(nullptr);
+    fill = nullptr;  // xarray masks the fill value of format 2
     // Values to mask are named by the attribute alone in format 3, by the fill value in format 2.
     std::optional<std::vector<std::byte>> masked;
     if (const auto own = attributes.find(kFillKey); own != attributes.end() && !type.is_variable())
@@ -177,7 +177,8 @@ void make_v2(const ArrayMetadata& source, OutputArray& made) {
                    {"order", "C"},
                    {"filters", std::move(filters)},
                    {"dimension_separator", "."}};
-  if (document["fill_value"].is_null() && !type.is_variable()) made.writes_fill = true;
+  if (document["fill_value"].is_null() && (!type.is_variable() || source.zarr_format != 2))
+    made.writes_fill = true;
   made.metadata = std::make_shared<const ArrayMetadata>(
       parse_array_v2(made.path, document, attributes, join_path(made.path, ".zarray")));
   made.document = std::move(document);

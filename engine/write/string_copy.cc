@@ -83,9 +83,8 @@ void StringCopy::copy_chunk(const Dims& chunk, const StringArray& strings) {
         std::move(all[static_cast<std::size_t>(number_in(from, at))]);
   }
   all = {};
-  if (std::all_of(copied.begin(), copied.end(),
-                  [&fill](const std::string& string) { return string == fill; }))
-    return;
+  const auto is_fill = [&fill](const std::string& string) { return string == fill; };
+  if (!array_.writes_fill && std::all_of(copied.begin(), copied.end(), is_fill)) return;
   const std::string bytes = encode_strings(copied);
   copied = {};
   const Buffer encoded = compress(array_.compression, 1, std::as_bytes(std::span(bytes)));

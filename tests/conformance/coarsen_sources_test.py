@@ -1,6 +1,7 @@
 """Coarsened tensors of windows that are padded, of several sources and of ensembles are those of xarray.coarsen."""
 
 import io
+import itertools
 import json
 
 import numpy as np
@@ -188,6 +189,51 @@ def test_a_coarser_grid_is_repeated_and_coarsened(stores, method):
         for channel, values in enumerate((repeated, anchor.t.values - repeated)):
             at = (slice(time, time + 2), slice(None), slice(lon, lon + 6))
             close(ours[row, channel], coarse(values[at], ("time", "lat", "lon"), method, {"time": 2, "lat": 2, "lon": 2}, outside[at]))
+
+
+def blocks_of_existing(values, exists, steps):
+    """Reduces the blocks of existing positions, one method after the other; NaN for a block without any, whatever the method."""
+    methods = {"mean": np.nanmean, "sum": np.nansum, "min": np.nanmin, "max": np.nanmax}
+    for how, group in itertools.groupby(steps, key=lambda step: step[2]):
+        sizes = [1, 1, 1]
+        for axis, size, _ in group:
+            sizes[axis] = size
+        result = np.full([n // size for n, size in zip(values.shape, sizes)], np.nan)
+        exist = np.zeros(result.shape, bool)
+        for at in np.ndindex(result.shape):
+            block = tuple(slice(i * size, (i + 1) * size) for i, size in zip(at, sizes))
+            exist[at] = exists[block].any()
+            if exist[at]:
+                result[at] = methods[how](values[block][exists[block]])
+        values, exists = result, exist
+    return values, exists
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:All-NaN")
+@pytest.mark.parametrize("first", METHODS)
+@pytest.mark.parametrize("second", METHODS)
+def test_methods_after_each_other_take_what_exists(stores, first, second):
+    """Windows pass over the end of latitude and time, and a source lacks times: such positions count in no block."""
+    times = np.delete(TIMES, [1, 4, 5])
+    stores.add("rain", xr.Dataset({"tp": field(4, times, LATS, LONS, 0.4)}, {"time": times, "lat": LATS, "lon": LONS}), 3)
+    tp = stores.data["rain"].tp.reindex(time=TIMES).values
+    anchor = stores.data["anchor"]
+    has = np.isin(TIMES, times)[:, None, None] & np.ones((T, Y, X), bool)
+    for order in (("time", "lat", "lon"), ("lat", "lon", "time"), ("lon", "time", "lat")):
+        sizes = {"time": 2, "lat": 4, "lon": 3}
+        steps = [(("time", "lat", "lon").index(dim), sizes[dim], how) for dim, how in zip(order, (first, second, second))]
+        view = {"sources": {"a": {}, "rain": {"store": "rain", "join": {"time": {"pick": "exact", "missing": "pad"}, "lat": "exact", "lon": "exact"}}},
+                "window": {"time": {"size": 4, "edge": "pad"}, "lat": {"size": 8, "stride": 5, "edge": "pad"}},
+                "tensors": {"x": {"variables": ["t", "rain:tp", {"make": "sum", "of": ["u", "rain:tp"]}], "stack": "c",
+                                  "coarsen": {dim: {"size": sizes[dim], "how": how} for dim, how in zip(order, (first, second, second))}}}}
+        ours = stores.tensors(view)["x"]
+        fields = [(anchor.t.values, np.ones_like(has)), (tp, has), (anchor.u.values + tp, has)]
+        for row, (time, lat) in enumerate(stores.starts(view)):
+            for channel, (values, exists) in enumerate(fields):
+                values = window(window(values, 0, time, 4), 1, lat, 8)
+                exists = window(window(exists.astype(float), 0, time, 4), 1, lat, 8) == 1
+                expected, _ = blocks_of_existing(values, exists, steps)
+                close(ours[row, channel], expected)
 
 
 @pytest.mark.parametrize("pad", [None, 5.0])

@@ -483,3 +483,19 @@ def test_strings_take_the_memory_of_a_few_chunks(tmp_path):
     assert copied.chunks == (chunk,)
     for first in range(0, count, chunk):
         assert np.array_equal(copied[first:first + chunk], array[first:first + chunk])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["str", "<U4", "S2", "bytes"])
+@pytest.mark.parametrize("fill", ["", "zz"])
+def test_strings_that_equal_the_fill_value_are_not_masked_in_format_2(batchfs, tmp_path, dtype, fill):
+    """xarray takes the fill value of format 2 for missing, and that of format 3 not; a chunk was never written."""
+    is_bytes = dtype in ("S2", "bytes")
+    fill = fill.encode() if is_bytes else fill
+    group = zarr.create_group(tmp_path / "s.zarr")
+    array = group.create_array("name", shape=(6,), chunks=(2,), dtype="variable_length_bytes" if dtype == "bytes" else dtype, fill_value=fill,
+                               dimension_names=["x"])
+    array[:3] = np.array([b"p", fill, b"q"] if is_bytes else ["p", fill, "q"], dtype=object if dtype == "bytes" else None)
+    batchfs.bytes("rechunk", tmp_path / "s.zarr", "--format", "2", "-o", tmp_path / "o.zarr")
+    stored, copied = (xr.open_zarr(tmp_path / name, consolidated=False)["name"].values.tolist() for name in ("s.zarr", "o.zarr"))
+    assert copied == stored

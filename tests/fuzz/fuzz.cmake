@@ -1,12 +1,14 @@
-# The fuzz targets. With clang (tools/configure_asan) each is a program of libFuzzer's, which tools/fuzz runs. In every
-# build of the tests unit_fuzz puts through each what its fuzzing starts from.
+# The fuzz targets. With clang (tools/configure_asan) each is a program of libFuzzer's, which
+# tools/fuzz runs. In every build of the tests unit_fuzz puts through each what its fuzzing starts
+# from.
 
 find_package(GTest REQUIRED)  # fakes of the unit tests use it
 
 if(BUILD_TESTING)
   add_executable(unit_fuzz tests/fuzz/replay/corpus_test.cc)
   target_link_libraries(unit_fuzz PRIVATE GTest::gtest GTest::gtest_main)
-  target_compile_definitions(unit_fuzz PRIVATE BATCHFS_FUZZ_CORPUS="${CMAKE_SOURCE_DIR}/tests/fuzz/corpus")
+  target_compile_definitions(unit_fuzz PRIVATE
+    BATCHFS_FUZZ_CORPUS="${CMAKE_SOURCE_DIR}/tests/fuzz/corpus")
   add_test(NAME unit_fuzz COMMAND unit_fuzz)
 endif()
 
@@ -14,8 +16,9 @@ function(batchfs_fuzz name)
   if(BATCHFS_FUZZ)
     add_executable(fuzz_${name} EXCLUDE_FROM_ALL tests/fuzz/${name}.cc)
     target_link_libraries(fuzz_${name} PRIVATE ${ARGN})
-    # libFuzzer looks at the counters of all code that is linked after each input: those of code that the target cannot
-    # reach take most of the time of a small target (fuse_init: 11 times as fast without them).
+    # libFuzzer looks at the counters of all code that is linked after each input: those of code
+    # that the target cannot reach take most of the time of a small target (fuse_init: 11 times as
+    # fast without them).
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer -Wl,--gc-sections,-z,start-stop-gc)
   endif()
   if(BUILD_TESTING)
@@ -26,7 +29,9 @@ function(batchfs_fuzz name)
   endif()
 endfunction()
 
-add_library(value_text STATIC EXCLUDE_FROM_ALL tools/cli/value_text.cc tools/cli/text.cc tools/cli/text_layout.cc)  # of the tools, what reads values
+# The part of the tools that reads values.
+add_library(value_text STATIC EXCLUDE_FROM_ALL tools/cli/value_text.cc tools/cli/text.cc
+  tools/cli/text_layout.cc)
 target_link_libraries(value_text PUBLIC batchfs_dataset)
 
 batchfs_fuzz(metadata batchfs_dataset)

@@ -6,6 +6,7 @@ is not a finding any more.
 
 import collections
 import re
+import subprocess
 
 import cpp_source
 import pytest
@@ -212,6 +213,19 @@ def test_a_type_name_stands_for_one_thing():
             files[name].add(path)
     assert len(files) > 1000
     assert {name: len(paths) for name, paths in files.items() if len(paths) > MAX_FILES_OF_A_TYPE_NAME} == TYPE_NAMES
+
+
+def test_cmake_files_fit_the_page_and_name_their_sources():
+    """No line beyond 100 columns, no source that is turned off as a header, none chosen by a regular expression over names."""
+    names = subprocess.run(["git", "ls-files", "*CMakeLists.txt", "*.cmake"], cwd=cpp_source.ROOT, check=True, capture_output=True, text=True)
+    files = [cpp_source.ROOT / name for name in names.stdout.split()]
+    assert len(files) > 5
+    found = []
+    for path in files:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if len(line) > 100 or "HEADER_FILE_ONLY" in line or re.search(r"FILTER .*REGEX", line):
+                found.append(f"{path.relative_to(cpp_source.ROOT)}:{number}: {line}")
+    assert not found
 
 
 SAMPLE = '''

@@ -9,17 +9,22 @@ foreach(section 1 5 7 8)
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 
-# mount(8) looks for mount.batchfs for `-t batchfs`, for mount.fuse.batchfs for `-t fuse.batchfs`, in /sbin.
+# mount(8) looks for mount.batchfs for `-t batchfs`, for mount.fuse.batchfs for `-t fuse.batchfs`,
+# in /sbin.
 set(made ${CMAKE_BINARY_DIR}/packaging)
 file(MAKE_DIRECTORY ${made})
 file(CREATE_LINK ../bin/batchfs ${made}/mount.batchfs SYMBOLIC)
 file(CREATE_LINK mount.batchfs ${made}/mount.fuse.batchfs SYMBOLIC)
 install(FILES ${made}/mount.batchfs ${made}/mount.fuse.batchfs DESTINATION ${CMAKE_INSTALL_SBINDIR})
 
-install(FILES tools/packaging/batchfs@.service tools/packaging/batchfs-end@.service DESTINATION lib/systemd/system)
-install(FILES tools/packaging/era5.conf tools/packaging/slurm/train.sbatch tools/packaging/slurm/train.py tools/packaging/Containerfile
-  tools/packaging/kubernetes/sidecar.yaml tools/packaging/kubernetes/daemonset.yaml tools/packaging/slurm/tasks.sbatch
-  tools/packaging/cache/nginx.conf tools/packaging/kubernetes/cache.yaml tools/packaging/kubernetes/job.yaml
+install(FILES tools/packaging/batchfs@.service tools/packaging/batchfs-end@.service DESTINATION
+  lib/systemd/system)
+install(FILES tools/packaging/era5.conf tools/packaging/slurm/train.sbatch
+  tools/packaging/slurm/train.py tools/packaging/Containerfile
+  tools/packaging/kubernetes/sidecar.yaml tools/packaging/kubernetes/daemonset.yaml
+  tools/packaging/slurm/tasks.sbatch
+  tools/packaging/cache/nginx.conf tools/packaging/kubernetes/cache.yaml
+  tools/packaging/kubernetes/job.yaml
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/batchfs/examples)
 
 # The program writes its own completions, so they are never out of step.
@@ -36,16 +41,22 @@ add_custom_target(packaged DEPENDS batchfs batchfs_reader batchfs_writer complet
 if(TARGET batchfs_reader_cuda)
   add_dependencies(packaged batchfs_reader_cuda)
 endif()
-install(FILES ${made}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME batchfs)
-install(FILES ${made}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _batchfs)
-install(FILES ${made}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME batchfs.fish)
+install(FILES ${made}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME
+  batchfs)
+install(FILES ${made}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME
+  _batchfs)
+install(FILES ${made}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME
+  batchfs.fish)
 
-# `pkg-config batchfs_reader`, and find_package(batchfs_reader) with the target batchfs::reader; the same for the writer.
+# `pkg-config batchfs_reader`, and find_package(batchfs_reader) with the target batchfs::reader; the
+# same for the writer.
 foreach(part reader writer)
   configure_file(tools/packaging/batchfs_${part}.pc.in ${made}/batchfs_${part}.pc @ONLY)
-  write_basic_package_version_file(${made}/batchfs_${part}-config-version.cmake COMPATIBILITY SameMinorVersion)
+  write_basic_package_version_file(${made}/batchfs_${part}-config-version.cmake COMPATIBILITY
+    SameMinorVersion)
   install(FILES ${made}/batchfs_${part}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-  install(FILES ${made}/batchfs_${part}-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_${part})
+  install(FILES ${made}/batchfs_${part}-config-version.cmake DESTINATION
+    ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_${part})
   set_target_properties(batchfs_${part} PROPERTIES EXPORT_NAME ${part})
   install(EXPORT batchfs_${part} NAMESPACE batchfs:: FILE batchfs_${part}-config.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_${part})
@@ -76,12 +87,14 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Programs that link with a library depend on this package; a trigger makes dpkg run ldconfig when
 # the libraries come and go. (CPack's own scripts call ldconfig too, which Debian calls outdated;
 # CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS has no trigger.)
-file(WRITE ${made}/shlibs "libbatchfs_reader 0 batchfs (>= ${PROJECT_VERSION})\nlibbatchfs_writer 0 batchfs (>= ${PROJECT_VERSION})\n")
+set(needed "batchfs (>= ${PROJECT_VERSION})")
+file(WRITE ${made}/shlibs "libbatchfs_reader 0 ${needed}\nlibbatchfs_writer 0 ${needed}\n")
 file(WRITE ${made}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${made}/shlibs ${made}/triggers)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS fuse3)  # fusermount3, for those who are not root
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS 
-    "libzfp1t64 | libzfp1, libeccodes0, libaec0, libjpeg62-turbo, libopenjp2-7, liblerc4, libwebp7")  # of optional codecs, loaded when first needed
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS
+    # Libraries of optional codecs, loaded when they are first needed:
+    "libzfp1t64 | libzfp1, libeccodes0, libaec0, libjpeg62-turbo, libopenjp2-7, liblerc4, libwebp7")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

@@ -56,16 +56,30 @@ double neutral(CoarsenMethod how) {
   return how == CoarsenMethod::max ? -kInf : 0;
 }
 
-double finished(CoarsenMethod how, double result, std::int64_t count) {
-  if (how == CoarsenMethod::sum) return result;
+double finished(CoarsenMethod how, double result, std::int64_t count, bool is_padding) {
+  if (how == CoarsenMethod::sum && !is_padding) return result;
   if (count == 0) return std::numeric_limits<double>::quiet_NaN();
   return how == CoarsenMethod::mean ? result / static_cast<double>(count) : result;
 }
 
+/// The blocks of `factor` positions that are padding.
+std::vector<bool> padded_blocks(const std::vector<bool>& padded, std::int64_t factor) {
+  std::vector<bool> blocks(padded.size() / static_cast<std::size_t>(factor), true);
+  for (std::size_t i = 0; i < padded.size(); ++i)
+    if (!padded[i]) blocks[i / static_cast<std::size_t>(factor)] = false;
+  return blocks;
+}
+
+bool is_padded(const PaddedPositions& padded, std::size_t d, std::int64_t position) {
+  return !padded[d].empty() && padded[d][static_cast<std::size_t>(position)];
+}
+
 }  // namespace
 
-Dims reduce_blocks(double* values, const Dims& shape, const Dims& factors, CoarsenMethod how) {
+Dims reduce_blocks(double* values, const Dims& shape, const Dims& factors, CoarsenMethod how,
+                   PaddedPositions& padded) {
   Dims coarse = shape;
+  for (std::size_t d = 0; d < shape.size(); ++d) padded[d] = padded_blocks(padded[d], factors[d]);
   for (std::size_t d = 0; d < shape.size(); ++d) coarse[d] = shape[d] / factors[d];
   if (element_count(coarse) == 0) return coarse;
   const std::size_t rank = shape.size();
@@ -88,8 +102,13 @@ Dims reduce_blocks(double* values, const Dims& shape, const Dims& factors, Coars
       for (std::size_t d = 0; d < outer; ++d) from += (at[d] * factors[d] + in[d]) * strides[d];
       take_block(values + from, factor, how, row);
     } while (step_to_next(in, blocks));
+    bool is_row_padded = false;
+    for (std::size_t d = 0; d < outer; ++d)
+      is_row_padded = is_row_padded || is_padded(padded, d, at[d]);
     for (std::size_t i = 0; i < row.results.size(); ++i)
-      *out++ = finished(how, row.results[i], row.counts[i]);
+      *out++ = finished(
+          how, row.results[i], row.counts[i],
+          is_row_padded || (rank > 0 && is_padded(padded, outer, static_cast<std::int64_t>(i))));
   } while (step_to_next(at, rows));
   return coarse;
 }

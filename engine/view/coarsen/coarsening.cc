@@ -96,8 +96,11 @@ bool Coarsening::has_numbers_along(std::size_t d) const {
 void Coarsening::write(std::byte* operands, std::byte* out, const Dims& starts) const {
   auto* const values = reinterpret_cast<double*>(operands);
   Dims shape = fine_;
+  PaddedPositions padded(fine_.size());
+  for (std::size_t d = 0; padding_ && d < padded.size(); ++d)
+    padded[d] = padding_->padded_along(d, starts);
   for (const Reduction& reduction : reductions_)
-    shape = reduce_blocks(values, shape, reduction.factors, reduction.how);
+    shape = reduce_blocks(values, shape, reduction.factors, reduction.how, padded);
   if (element_count(coarse_) == 0) return;
   const Dims from = c_strides(coarse_, sizeof(double));
   // One box for each position with its own numbers.

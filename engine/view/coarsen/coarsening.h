@@ -3,6 +3,7 @@
 // it become the tensor's values.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,11 @@
 #include "engine/view/coarsen/coarsen_spec.h"
 #include "engine/view/geometry.h"
 #include "engine/view/made/assembled_channel.h"
+#include "engine/view/made/channel_padding.h"
 
 namespace batchfs {
 
-/// One such channel in one tensor. Immutable, thread-safe.
+/// One such channel in one tensor. Immutable once the view is made, then thread-safe.
 class Coarsening final : public AssembledChannel {
  public:
   /// `placement` is that of the channel in its tensor, `dims` are its dimensions. Steps of one
@@ -26,6 +28,9 @@ class Coarsening final : public AssembledChannel {
 
   /// The placement of the channel itself among the operands, whose number in a plan is `own`.
   VariablePlacement operand(const VariablePlacement& placement, std::uint32_t own) const;
+
+  /// Makes known which positions are padding, before the first write(): padding is in no block.
+  void set_padding(const ChannelPadding& padding) { padding_ = padding; }
 
   std::int64_t sample_bytes() const override;
   Target target() const override { return {coarse_, strides_, repeat_}; }
@@ -41,8 +46,9 @@ class Coarsening final : public AssembledChannel {
   };
 
   std::vector<Reduction> reductions_;  // one after the other
-  Dims fine_, coarse_;                 // positions per dimension
-  Dims strides_;                       // bytes in the tensor
+  std::optional<ChannelPadding> padding_;
+  Dims fine_, coarse_;  // positions per dimension
+  Dims strides_;        // bytes in the tensor
   Repeat repeat_;
   /// Dimensions along which "normalize" has numbers of their own, and how they lie in the array.
   std::vector<std::pair<std::size_t, AxisPlacement>> by_position_;

@@ -7,7 +7,7 @@ namespace batchfs {
 namespace {
 
 /// Marks the positions of the tensor, not yet coarsened, at which an operand has no value.
-void mark_padding(const AxisPlacement& axis, const Row& row, std::vector<bool>& is_padding) {
+void mark_padding(const AxisPlacement& axis, const Dims& starts, std::vector<bool>& is_padding) {
   const Positions& positions = axis.gaps();
   const std::int64_t length = positions.size();
   const auto mark = [&](std::int64_t place, std::int64_t position) {
@@ -17,7 +17,7 @@ void mark_padding(const AxisPlacement& axis, const Row& row, std::vector<bool>& 
   for (std::int64_t i = 0; axis.window < 0 && i < length; ++i) mark(i, i);
   std::int64_t place = 0;
   for (std::size_t o = 0; axis.window >= 0 && o < axis.offsets.size(); ++o) {
-    const std::int64_t first = axis.first(o, row.starts[static_cast<std::size_t>(axis.window)]);
+    const std::int64_t first = axis.first(o, starts[static_cast<std::size_t>(axis.window)]);
     for (std::int64_t k = 0; k < axis.size; ++k, ++place)
       mark(place, axis.wrap ? (((first + k) % length) + length) % length : first + k);
   }
@@ -45,11 +45,20 @@ void ChannelPadding::add_axis(std::size_t d, const AxisPlacement& axis,
   if (passes_end || axis.gaps().has_gaps()) operands_.emplace_back(d, axis);
 }
 
+std::vector<bool> ChannelPadding::padded_along(std::size_t d, const Dims& starts) const {
+  std::vector<bool> is_padding;
+  for (const auto& [own, operand] : operands_) {
+    if (own != d) continue;
+    is_padding.resize(static_cast<std::size_t>(axis(d).positions()));
+    mark_padding(operand, starts, is_padding);
+  }
+  return is_padding;
+}
+
 void ChannelPadding::add_to(std::vector<Padding>& paddings, const Row& row) const {
   for (std::size_t d = 0; d < dimensions(); ++d) {
-    std::vector<bool> is_padding(static_cast<std::size_t>(axis(d).positions()));
-    for (const auto& [own, operand] : operands_)
-      if (own == d) mark_padding(operand, row, is_padding);
+    const std::vector<bool> is_padding = padded_along(d, row.starts);
+    if (is_padding.empty()) continue;
     // Across the whole of the other dimensions: overlaps are padded twice.
     const auto coarse = static_cast<std::ptrdiff_t>(axis(d).coarse);
     const auto is_block_padding = [&](std::int64_t i) {

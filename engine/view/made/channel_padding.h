@@ -28,6 +28,10 @@ class ChannelPadding {
   bool empty() const { return operands_.empty(); }
   std::uint32_t tensor() const { return channel_.tensor; }
 
+  /// For each position along dimension `d` of the channel, before it is coarsened: is it padding in the
+  /// sample whose windows begin at `starts`? Empty where none ever is.
+  std::vector<bool> padded_along(std::size_t d, const Dims& starts) const;
+
   /// The padding of one sample.
   void add_to(std::vector<Padding>& paddings, const Row& row) const;
 

@@ -1,5 +1,5 @@
-# The sources of libbatchfs_reader_cuda.so: few, so that the library needs only the C++
-# runtime: the CUDA runtime is linked statically. For CMakeLists.txt and tools/python/CMakeLists.txt.
+# The sources of libbatchfs_reader_cuda.so: few, so that the library needs only the C++ runtime: the
+# CUDA runtime is linked statically. For CMakeLists.txt and tools/python/CMakeLists.txt.
 get_filename_component(root ${CMAKE_CURRENT_LIST_DIR}/../../.. ABSOLUTE)
 set(reader_cuda_sources
   ${root}/gpu/reader/cuda/decoder_library.cc

@@ -26,7 +26,7 @@ struct IndexLookupTest : testing::Test {
   static std::vector<IndexLookup::List> found(const IndexLookup& lookup,
                                               const std::vector<std::string>& texts) {
     std::vector<IndexLookup::List> lists;
-    for (const IndexLookup::Found& label : lookup.labels(texts)) {
+    for (const IndexLookup::LabelPositions& label : lookup.labels(texts)) {
       lists.emplace_back();
       for (std::int64_t i = 0; i < label.positions.size(); ++i)
         lists.back().push_back(label.positions[i]);

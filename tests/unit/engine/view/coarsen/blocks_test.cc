@@ -17,7 +17,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> reduced(std::vector<double> values, const Dims& shape, const Dims& factors,
                             CoarsenMethod how) {
-  const Dims coarse = reduce_blocks(values.data(), shape, factors, how);
+  PaddedPositions padded(shape.size());
+  const Dims coarse = reduce_blocks(values.data(), shape, factors, how, padded);
   values.resize(static_cast<std::size_t>(element_count(coarse)));
   return values;
 }
@@ -54,6 +55,25 @@ TEST(Blocks, LeaveMissingValuesOut) {
   EXPECT_THAT(of(CoarsenMethod::sum), ElementsAre(3, 0, 1));
   EXPECT_THAT(of(CoarsenMethod::min), ElementsAre(3, NanSensitiveDoubleEq(kNan), -1));
   EXPECT_THAT(of(CoarsenMethod::max), ElementsAre(3, NanSensitiveDoubleEq(kNan), 2));
+}
+
+TEST(Blocks, OfPaddingAloneHaveNoSumThatTheNextReductionWouldTake) {
+  // 2 x 4, whose last two columns are padding, as is one of the first block's.
+  std::vector<double> values{1, kNan, kNan, kNan, 2, kNan, kNan, kNan};
+  PaddedPositions padded{{}, {false, true, true, true}};
+  EXPECT_EQ(reduce_blocks(values.data(), {2, 4}, {2, 2}, CoarsenMethod::sum, padded), (Dims{1, 2}));
+  EXPECT_THAT(values[0], 3);
+  EXPECT_THAT(values[1], NanSensitiveDoubleEq(kNan));
+  EXPECT_EQ(padded, (PaddedPositions{{}, {false, true}}));
+  EXPECT_EQ(reduce_blocks(values.data(), {1, 2}, {1, 2}, CoarsenMethod::mean, padded),
+            (Dims{1, 1}));
+  EXPECT_THAT(values[0], 3);
+  EXPECT_EQ(padded, (PaddedPositions{{}, {false}}));
+  // NaN that is not padding: its sum is 0.
+  values = {kNan, kNan};
+  padded = {{false, true}};
+  reduce_blocks(values.data(), {2}, {1}, CoarsenMethod::sum, padded);
+  EXPECT_THAT(values, ElementsAre(0, NanSensitiveDoubleEq(kNan)));
 }
 
 TEST(Blocks, KeepInfinities) {
