@@ -249,3 +249,25 @@ def test_groups_that_do_not_fit(batchfs, parts, tmp_path, variable, words):
     view = {"group": "surface", "window": {"time": 1}, "tensors": {"x": {"variables": ["tas", variable], "stack": "c"}}}
     (tmp_path / "view.json").write_text(json.dumps(view))
     assert words in batchfs.refusal("plan", parts, "--view", tmp_path / "view.json")
+
+
+WORDS = ["stack", "mask", "batch", "target", "channel", "global", "train", "float32", "mean", "time", "normalize", "select"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_an_array_that_is_called_as_a_word_of_the_view(batchfs, tmp_path, word):
+    """In a group whose arrays do not fit together, a view has those that it names, and no other by chance."""
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w")
+    values = np.arange(24, dtype="f4").reshape(4, 6)
+    for name, data, dims in (("a", values, ("t", "y")), ("ok", np.array([1, 0, 1, 1], "f4"), ("t",)), (word, np.zeros((4, 7), "f4"), ("t", "y"))):
+        group.create_array(name, data=data, dimension_names=dims)
+    view = {"name": "train", "window": {"t": 1}, "tensors": {"target": {"variables": ["a"], "stack": "channel"}}, "batch": 10,
+            "samples": {"mask": {"variable": "ok"}}, "order": {"shuffle": "none"}, "dtype": "float32", "select": {"y": {"from": "#1"}},
+            "normalize": {"method": "zscore", "statistics": {"a": {"mean": 0, "std": 2}}}}
+    file = tmp_path / "view.json"
+    file.write_text(json.dumps(view))
+    with np.load(io.BytesIO(batchfs.bytes("batch", tmp_path / "s.zarr", "--view", file, "--format", "npz"))) as tensors:
+        np.testing.assert_array_equal(tensors["target"].reshape(3, 5), values[[0, 2, 3], 1:] / 2)
+    view["tensors"]["target"]["variables"].append(word)
+    file.write_text(json.dumps(view))
+    assert "dimension 'y' has length" in batchfs.refusal("batch", tmp_path / "s.zarr", "--view", file, "--format", "npz")

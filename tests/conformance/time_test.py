@@ -218,6 +218,17 @@ def test_windows_of_months(batchfs, tmp_path):
     assert a.shape[:2] == (9, 12) and (a[:, 0, 0] // 3).tolist() == list(range(0, 27, 3))
 
 
+@pytest.mark.parametrize("duration", ["1mo", "-1mo", "3mo", "1y"])
+@pytest.mark.parametrize("freq", ["1D", "12h", "SMS"])
+def test_months_after_days_with_gaps(batchfs, tmp_path, freq, duration):
+    """Where the day is missing there is no sample: no other day of the month takes its place."""
+    times = np.delete(pd.date_range("2003-11-01", "2005-03-31", freq=freq).values.astype("M8[ns]"), slice(3, None, 7))
+    run = Run(batchfs, tmp_path, write(tmp_path / "s.zarr", times),
+              {"window": {"time": 1}, "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["0h", duration]}}}, "batch": 10_000})
+    u = run.tensor("u")[:, :, 0] // 3
+    assert u.tolist() == [[s, position(times, s, duration)] for s in range(len(times)) if position(times, s, duration) >= 0]
+
+
 FIELDS = {"month": lambda t: t.month, "day": lambda t: t.day, "hour": lambda t: t.hour, "minute": lambda t: t.minute,
           "dayofyear": lambda t: t.dayofyear, "year": lambda t: t.year, "weekday": lambda t: t.weekday}
 SEASON = {"DJF": [12, 1, 2], "MAM": [3, 4, 5], "JJA": [6, 7, 8], "SON": [9, 10, 11]}

@@ -37,6 +37,22 @@ Error no_arrays(const Hierarchy& hierarchy, const std::string& group) {
                                        : "; " + naming_advice(hierarchy)));
 }
 
+/// Collects the texts of a view, or of lists in it, that are meant as names of arrays.
+void collect_names(const Json& json, std::set<std::string>& names) {
+  static const std::set<std::string> kNaming = {"variables", "variable", "of", "except"};
+  if (!json.is_structured()) return;
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_object() && key == "groups" && value.is_object())
+      for (const auto& [name, rule] : value.items()) names.insert(name);
+    if (json.is_object() && kNaming.contains(key)) {
+      if (value.is_string()) names.insert(value.get<std::string>());
+      for (const Json& each : value)
+        if (each.is_string()) names.insert(each.get<std::string>());
+    }
+    collect_names(value, names);
+  }
+}
+
 /// Collects every text and every key of a view: each may name an array.
 void collect_texts(const Json& json, std::set<std::string>& texts) {
   if (json.is_string()) texts.insert(json.get<std::string>());
@@ -168,22 +184,35 @@ GroupDatasets::Chosen GroupDatasets::choose(const Json& view, const std::string&
   const std::vector<std::string> paths = paths_in_view(view, own);
   find(paths);
   expect_icechunk_arrays(*opened_.store, paths);
-  std::set<std::string> named;
-  collect_texts(view, named);
+  std::set<std::string> texts, names;
+  collect_texts(view, texts);
+  collect_names(view, names);
+  try {
+    return of_names(view, own, texts);
+  } catch (Error& error) {
+    // An array that does not fit may only be called as a word of the view is: "mask", "target".
+    if (error.code() != ErrorCode::invalid_argument || names.empty() || names == texts)
+      throw error.at(where);
+  }
+  try {
+    return of_names(view, own, names);
+  } catch (Error& error) {
+    throw error.at(where);
+  }
+}
+
+GroupDatasets::Chosen GroupDatasets::of_names(const Json& view, const std::string& own,
+                                              const std::set<std::string>& named) {
   Arrays others;
   for (const std::string& text : named)
     if (const std::optional<std::string> path = path_of_other(*opened_.hierarchy, own, text))
       others.emplace(text, *path);
-  try {
-    if (const auto level = level_of_view(view, opened_))
-      return of_level(own, names_variables(view) ? named : std::set<std::string>(),
-                      std::move(others), *level);
-    const auto dataset = others.empty() ? of_named(own, named) : with_others(own, named, others);
-    if (dataset->variables().empty()) throw no_arrays(*opened_.hierarchy, own);
-    return {dataset, std::nullopt};
-  } catch (Error& error) {
-    throw error.at(where);
-  }
+  if (const auto level = level_of_view(view, opened_))
+    return of_level(own, names_variables(view) ? named : std::set<std::string>(), std::move(others),
+                    *level);
+  const auto dataset = others.empty() ? of_named(own, named) : with_others(own, named, others);
+  if (dataset->variables().empty()) throw no_arrays(*opened_.hierarchy, own);
+  return {dataset, std::nullopt};
 }
 
 void GroupDatasets::find(const std::vector<std::string>& paths) {

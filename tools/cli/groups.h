@@ -63,6 +63,8 @@ class GroupDatasets {
 
  private:
   Chosen choose(const Json& view, const std::string& where);
+  /// The dataset of a view that may name the arrays `named`.
+  Chosen of_names(const Json& view, const std::string& own, const std::set<std::string>& named);
   /// The sources of a view with "sources", joined.
   std::shared_ptr<const Dataset> joined(const Json& view);
   std::shared_ptr<const Dataset> of_source(const SourceSpec& source, const Json& view,

@@ -43,7 +43,12 @@ Reach reach_of(const std::string& dim, std::int64_t size,
           return made.kind->needs_time || tensor.offsets_along(dim) != nullptr ||
                  tensor.by_label_along(dim) != nullptr;
         });
-    if (!makes && std::none_of(tensor.variables.begin(), tensor.variables.end(), has_dim_of_window))
+    const bool repeats =
+        tensor.broadcast &&
+        (tensor.offsets_along(dim) != nullptr || tensor.by_label_along(dim) != nullptr ||
+         (tensor.dims && std::count(tensor.dims->begin(), tensor.dims->end(), dim) > 0));
+    if (!makes && !repeats &&
+        std::none_of(tensor.variables.begin(), tensor.variables.end(), has_dim_of_window))
       continue;
     any = true;
     if (const auto labels = tensor.by_label_along(dim)) {

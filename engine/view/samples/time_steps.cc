@@ -47,6 +47,13 @@ TimeSteps::TimeSteps(const Dataset& dataset, const std::string& dim, const Posit
   else if (const auto times = TimeAxis::of(labels))
     take_numbers(*times, positions);
   descending_ = times_.size() > 1 && times_.back() < times_.front();
+  monthly_ = calendar_ && find_monthly();
+}
+
+bool TimeSteps::find_monthly() const {
+  for (std::int64_t i = 1; i < size(); ++i)
+    if (!is_missing(i - 1) && !is_missing(i) && month(at(i - 1)) == month(at(i))) return false;
+  return true;
 }
 
 void TimeSteps::take_times(const NdArray& values, const Positions& positions) {
@@ -119,6 +126,7 @@ TimeSteps::Candidates TimeSteps::months_after(std::int64_t time, std::int64_t mo
       result.times[result.count++] = found;
   };
   add(std::min<std::int64_t>(day, to.length) - 1, of_day);
+  if (!monthly_) return result;
   if (day == from.length) add(to.length - 1, of_day);
   if (2 * ((day - 1) * day_units + of_day) == from.length * day_units)
     add(0, to.length * day_units / 2);

@@ -38,8 +38,8 @@ class TimeSteps {
 
   /// Is label `j` exactly one step after label `i`? NaT is after nothing. A step of months leads to
   /// the same day and time, or to the last day of a month where that day does not exist, as
-  /// pandas.DateOffset; from the last day of a month also to the last day, and from its exact
-  /// middle to the exact middle.
+  /// pandas.DateOffset; where no month has several labels, from the last day of a month also to the
+  /// last day, and from its exact middle to the exact middle.
   bool follows(std::int64_t i, std::int64_t j, const Duration& step) const;
 
   /// Is label `i` a whole number of steps before or after `origin`, nanoseconds since the
@@ -77,6 +77,7 @@ class TimeSteps {
   std::optional<Duration> step_between(std::int64_t i, std::int64_t j) const;
   /// Months since year 0 of a time.
   std::int64_t month(std::int64_t time) const;
+  bool find_monthly() const;
   Candidates months_after(std::int64_t time, std::int64_t months) const;
   std::optional<Duration> calendar_step() const;
   std::int64_t search(std::int64_t time) const;  // -1: not there
@@ -86,6 +87,7 @@ class TimeSteps {
   bool calendar_ = true;                           // times, not lengths of time
   Calendar kind_ = Calendar::proleptic_gregorian;  // of the times
   bool descending_ = false;
+  bool monthly_ = false;  // labels that follow each other are never of one month
 };
 
 /// The axes of a view, each made when it is first requested. For one thread.

@@ -191,7 +191,7 @@ class Dataset:
         return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration reads this epoch, from its start. A running one ends."""
+        """The next iteration reads this epoch, from its start. A running one raises RuntimeError at its next batch."""
         epoch = _whole_number("epoch", epoch)
         if epoch < 0:
             raise InvalidArgument("an epoch is 0 or more")

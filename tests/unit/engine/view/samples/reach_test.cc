@@ -42,6 +42,14 @@ TEST(Reach, IsThatOfTheTensorsWithTheDimension) {
             (std::pair<std::int64_t, std::int64_t>{2, 3}));
   EXPECT_EQ(reach_of("time", 2, {m}, {}, *dataset).footprint(4),
             (std::pair<std::int64_t, std::int64_t>{4, 6}));
+  TensorDefinition repeated = m;
+  repeated.broadcast = true;
+  repeated.dims = {"time", "x"};
+  EXPECT_EQ(reach_of("time", 2, {v, repeated}, {}, *dataset).footprint(10),
+            (std::pair<std::int64_t, std::int64_t>{10, 15}));
+  repeated.offsets = {{"time", {5}}};
+  EXPECT_EQ(reach_of("time", 2, {v, repeated}, {}, *dataset).footprint(10),
+            (std::pair<std::int64_t, std::int64_t>{11, 17}));
 }
 
 }  // namespace reach_test

@@ -81,8 +81,18 @@ TEST(TimeSteps, FindsLabelsByDuration) {
   const Times months(kMonths, kDays);
   EXPECT_EQ(months.axis.find(3, duration("-2mo")), 1);
   EXPECT_EQ(months.axis.find(3, duration("9mo")), -1);
-  EXPECT_EQ(Times({30, 58}, kDays).axis.find(0, duration("1mo")), 1);      // the last days
-  EXPECT_EQ(Times({58, 86, 89}, kDays).axis.find(0, duration("1mo")), 1);  // rather the same day
+  EXPECT_EQ(Times({30, 58}, kDays).axis.find(0, duration("1mo")), 1);       // the last days
+  EXPECT_EQ(Times({58, 86, 119}, kDays).axis.find(0, duration("1mo")), 1);  // the same day
+}
+
+TEST(TimeSteps, AMonthAfterADayOfDailyLabelsIsThatDay) {
+  // The last of February, the 30th and 31st of March: the 28th of March is missing.
+  const Times days({58, 88, 89}, kDays);
+  EXPECT_EQ(days.axis.find(0, duration("1mo")), -1);
+  EXPECT_FALSE(days.axis.follows(0, 2, duration("1mo")));
+  const __int128 origin = days.axis.nanoseconds(0);
+  EXPECT_FALSE(days.axis.is_multiple_from(2, origin, duration("1mo")));
+  EXPECT_EQ(Times({28, 29, 30, 58}, kDays).axis.find(2, duration("1mo")), 3);  // of 31 January
 }
 
 TEST(TimeSteps, KnowsWhatIsOutOfOrder) {
