@@ -24,7 +24,6 @@ LONG_FUNCTIONS = {
     "engine/dataset/cf.cc: cf_decoding": 109,
     "engine/dataset/dataset.cc: Dataset": 101,
     "engine/pipeline/chunks/chunk_decoder.cc: decode": 103,
-    "engine/pipeline/chunks/chunk_scheduler.cc: run": 92,
     "engine/scan/sweep.cc: read": 72,
     "engine/store/cloud/s3.cc: classify": 71,
     "engine/store/http/http_transfer.cc: prepare": 79,

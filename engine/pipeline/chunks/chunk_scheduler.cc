@@ -1,6 +1,9 @@
 #include "engine/pipeline/chunks/chunk_scheduler.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -187,96 +190,122 @@ void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_
   post(task, task->urgency());
 }
 
-void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urgency urgency) {
-  const bool local = task->array->store().is_local();
-  std::vector<ChunkConsumer> served, dropped;
-  std::optional<DecodedChunk> kept;
-  std::shared_ptr<const KeptChunk> stored;
-  Box box;
-  bool idle = false, is_here = false, later = false;
-  std::size_t others = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it = tasks_.find(task->key);
-    if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
-    withdraw(*task);
-    dropped = task->take([&](const ChunkConsumer& c) {
-      return stopping_ || c.assembly->cancelled.load(std::memory_order_relaxed);
-    });
-    const ChunkConsumer* first = task->most_urgent();
-    if (first == nullptr && (!task->warm || stopping_)) {
-      idle = true;  // none of the remaining consumers wants it fetched
-      if (task->consumers.empty()) forget(*task);
-    } else {
-      const Box need =
-          first != nullptr ? first->missing : whole_chunk(*task->array, task->key.chunk);
-      // Looked up now and not only when it was submitted: a queue that held chunks would hold
-      // memory.
-      kept = cache_.find(task->key, need);
-      box = kept ? kept->box : box_to_decode(*task, need, task->consumers);
-      if (!kept && !local) stored = cache_.find_stored(task->key);
-      is_here = kept || local || (stored && task->array->holds(stored->encoded, box));
-      later = is_here && turn == Turn::starts_io;
-      if (later) {
-        task->posted = urgency;
-        task->ticket = executor_.post(urgency, [this, task] { run(task, Turn::works); });
-      } else {
-        served = task->take([&](const ChunkConsumer& c) { return contains(box, c.missing); });
-        if (kept) {
-          task->warm = false;
-          if (task->consumers.empty())
-            forget(*task);
-          else
-            post(task, task->urgency());
-        } else {
-          task->running = true;
-          ++running_;
-          others = task->consumers.size();
-          if (!is_here) ++fetches_;
-        }
-      }
-    }
+/// The next step of a task: it is decided under the lock, and done after it.
+struct ChunkScheduler::Decision {
+  struct ServeKept {
+    DecodedChunk kept;
+  };
+  struct DecodeBox {
+    Box box;
+    std::shared_ptr<const KeptChunk> stored;
+  };
+  struct FetchBox {
+    Box box;
+    std::shared_ptr<const KeptChunk> stored;
+    std::size_t others = 0;  // consumers that wait for another run
+  };
+  struct Nothing {};
+  std::variant<Nothing, ServeKept, DecodeBox, FetchBox> next;
+  std::vector<ChunkConsumer> served = {};   // by what is done next
+  std::vector<ChunkConsumer> dropped = {};  // their readers went away
+};
+
+ChunkScheduler::Decision ChunkScheduler::decide(const std::shared_ptr<ChunkTask>& task, Turn turn,
+                                                Urgency urgency) {
+  Decision decision;
+  const std::lock_guard lock(mutex_);
+  const auto it = tasks_.find(task->key);
+  if (it == tasks_.end() || it->second != task || task->running) return decision;  // second ticket
+  withdraw(*task);
+  decision.dropped = task->take([&](const ChunkConsumer& c) {
+    return stopping_ || c.assembly->cancelled.load(std::memory_order_relaxed);
+  });
+  const ChunkConsumer* first = task->most_urgent();
+  if (first == nullptr && (!task->warm || stopping_)) {
+    // None of the remaining consumers wants it fetched.
+    if (task->consumers.empty()) forget(*task);
+    return decision;
   }
-  for (const ChunkConsumer& consumer : dropped)
+  const Box need = first != nullptr ? first->missing : whole_chunk(*task->array, task->key.chunk);
+  const bool local = task->array->store().is_local();
+  // Looked up now and not only when it was submitted: a queue that held chunks would hold memory.
+  std::optional<DecodedChunk> kept = cache_.find(task->key, need);
+  const Box box = kept ? kept->box : box_to_decode(*task, need, task->consumers);
+  std::shared_ptr<const KeptChunk> stored;
+  if (!kept && !local) stored = cache_.find_stored(task->key);
+  const bool is_here = kept || local || (stored && task->array->holds(stored->encoded, box));
+  if (is_here && turn == Turn::starts_io) {
+    task->posted = urgency;
+    task->ticket = executor_.post(urgency, [this, task] { run(task, Turn::works); });
+    return decision;
+  }
+  decision.served = task->take([&](const ChunkConsumer& c) { return contains(box, c.missing); });
+  if (kept) {
+    task->warm = false;
+    if (task->consumers.empty())
+      forget(*task);
+    else
+      post(task, task->urgency());
+    decision.next = Decision::ServeKept{*std::move(kept)};
+    return decision;
+  }
+  task->running = true;
+  ++running_;
+  if (is_here) {
+    decision.next = Decision::DecodeBox{box, std::move(stored)};
+  } else {
+    ++fetches_;
+    decision.next = Decision::FetchBox{box, std::move(stored), task->consumers.size()};
+  }
+  return decision;
+}
+
+void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urgency urgency) {
+  Decision decision = decide(task, turn, urgency);
+  for (const ChunkConsumer& consumer : decision.dropped)
     consumer.assembly->complete(
         std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
-  if (idle || later) return;
-  if (kept) {
-    for (const ChunkConsumer& consumer : served) {
-      gather(consumer, *kept);
+  if (const auto* gathers = std::get_if<Decision::ServeKept>(&decision.next)) {
+    for (const ChunkConsumer& consumer : decision.served) {
+      gather(consumer, gathers->kept);
       consumer.assembly->complete(nullptr);
     }
-  } else if (is_here) {
-    decode(task, std::move(box), std::move(served), std::move(stored));
-  } else {
-    const bool in_pieces =
-        choose_fetching(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
-                        stored ? &stored->encoded : nullptr)
-            .in_pieces;
-    const std::uint64_t bytes = stored_bytes(*task->array, box, in_pieces);
-    try {
-      decoder_.check_size(static_cast<std::uint64_t>(box.elements()) *
-                          task->array->type().itemsize);
-    } catch (...) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (--fetches_ == 0) no_fetches_.notify_all();
-      }
-      return finish(task, served, std::current_exception());
-    }
-    Budget::Reservation memory = decoder_.find_memory(bytes, served);
-    if (memory.bytes() < bytes) {
-      if (postpone(task, served, memory)) return;
-      decoder_.adjust(memory, bytes, served);
-    }
-    fetch(task, {.array = task->array,
-                 .chunk = task->key.chunk,
-                 .box = std::move(box),
-                 .consumers = std::move(served),
-                 .stored = std::move(stored),
-                 .memory = std::move(memory),
-                 .in_pieces = in_pieces});
+  } else if (auto* decodes = std::get_if<Decision::DecodeBox>(&decision.next)) {
+    decode(task, std::move(decodes->box), std::move(decision.served), std::move(decodes->stored));
+  } else if (auto* fetches = std::get_if<Decision::FetchBox>(&decision.next)) {
+    fetch_within_memory(task,
+                        {.array = task->array,
+                         .chunk = task->key.chunk,
+                         .box = std::move(fetches->box),
+                         .consumers = std::move(decision.served),
+                         .stored = std::move(fetches->stored)},
+                        fetches->others);
   }
+}
+
+void ChunkScheduler::fetch_within_memory(const std::shared_ptr<ChunkTask>& task,
+                                         ChunkFetcher::Fetch fetched, std::size_t others) {
+  fetched.in_pieces = choose_fetching(*task->array, task->key.chunk, fetched.box,
+                                      1 + others + cache_.uses(task->key),
+                                      fetched.stored ? &fetched.stored->encoded : nullptr)
+                          .in_pieces;
+  const std::uint64_t bytes = stored_bytes(*task->array, fetched.box, fetched.in_pieces);
+  try {
+    decoder_.check_size(static_cast<std::uint64_t>(fetched.box.elements()) *
+                        task->array->type().itemsize);
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (--fetches_ == 0) no_fetches_.notify_all();
+    }
+    return finish(task, fetched.consumers, std::current_exception());
+  }
+  fetched.memory = decoder_.find_memory(bytes, fetched.consumers);
+  if (fetched.memory.bytes() < bytes) {
+    if (postpone(task, fetched.consumers, fetched.memory)) return;
+    decoder_.adjust(fetched.memory, bytes, fetched.consumers);
+  }
+  fetch(task, std::move(fetched));
 }
 
 void ChunkScheduler::fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch) {

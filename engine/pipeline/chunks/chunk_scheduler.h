@@ -81,6 +81,8 @@ class ChunkScheduler {
                 Budget::Reservation& memory);
   /// Brings the chunk. A turn that starts I/O re-posts work that needs no fetch at `urgency`.
   enum class Turn { starts_io, works };
+  struct Decision;
+  Decision decide(const std::shared_ptr<ChunkTask>& task, Turn turn, Urgency urgency);
   void run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urgency urgency = kReaderWaits);
   void process_arrived(const std::shared_ptr<ChunkTask>& task);
   void decode(const std::shared_ptr<ChunkTask>& task, Box box, std::vector<ChunkConsumer> consumers,
@@ -89,6 +91,8 @@ class ChunkScheduler {
   Box box_to_decode(const ChunkTask& task, const Box& need,
                     const std::vector<ChunkConsumer>& consumers) const;
   void fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch);
+  void fetch_within_memory(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch,
+                           std::size_t others);
   void serve_others(const std::shared_ptr<ChunkTask>& task, const KeptChunk& stored);
   std::exception_ptr report(const ChunkTask& task, std::exception_ptr failure);
   void finish(const std::shared_ptr<ChunkTask>& task, const std::vector<ChunkConsumer>& consumers,
