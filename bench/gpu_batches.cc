@@ -3,8 +3,8 @@
 //
 //   gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [--threads N]
 //   [--staging MiB] [CODING]…
-//                                                      raw, blosc-lz4, blosc-zstd and zstd-3 by
-//                                                      default
+//                                                      raw, blosc-lz4, blosc-zstd, zstd-3 and
+//                                                      zlib-4 by default
 //
 // The stores are made in FOLDER, once. `delivered` counts the bytes of the batches, `chunks` those
 // of the chunks that were read for them, decoded (in order, x and y share all steps but one, so it
@@ -49,6 +49,7 @@ double seconds_since(Clock::time_point begin) {
 
 Json compressor_of(std::string_view coding) {
   if (coding == "zstd-3") return {{"id", "zstd"}, {"level", 3}};
+  if (coding == "zlib-4") return {{"id", "zlib"}, {"level", 4}};
   if (coding.starts_with("blosc-"))
     return {{"id", "blosc"},
             {"cname", std::string(coding.substr(6))},
@@ -58,9 +59,15 @@ Json compressor_of(std::string_view coding) {
   return nullptr;
 }
 
+Json filters_of(std::string_view coding) {
+  if (coding == "zlib-4") return {{{"id", "shuffle"}, {"elementsize", sizeof(float)}}};
+  return nullptr;
+}
+
 std::vector<std::byte> chunk_of(std::string_view coding, const std::vector<float>& field) {
   if (coding == "zstd-3") return bench::encoded(bench::Coding::zstd3, field);
   if (coding == "blosc-lz4") return bench::encoded(bench::Coding::blosc_lz4, field);
+  if (coding == "zlib-4") return bench::encoded(bench::Coding::zlib4, field);
   if (coding == "blosc-zstd") return bench::encoded(bench::Coding::blosc_zstd, field);
   const auto bytes = std::as_bytes(std::span(field));
   return {bytes.begin(), bytes.end()};
@@ -94,7 +101,7 @@ void make_stores(const std::filesystem::path& folder, const std::vector<std::str
                       {"compressor", compressor_of(coding)},
                       {"fill_value", nullptr},
                       {"order", "C"},
-                      {"filters", nullptr},
+                      {"filters", filters_of(coding)},
                       {"dimension_separator", "."}});
     }
     write_json(root / ".zgroup", Json{{"zarr_format", 2}});
@@ -272,7 +279,7 @@ int main(int argc, char** argv) {
                  "[--threads N] [--staging MiB] [CODING]...\n");
     return 2;
   }
-  if (codings.empty()) codings = {"raw", "blosc-lz4", "blosc-zstd", "zstd-3"};
+  if (codings.empty()) codings = {"raw", "blosc-lz4", "blosc-zstd", "zstd-3", "zlib-4"};
   try {
     return batchfs::run(argv[1], codings, steps, seconds, options);
   } catch (const std::exception& error) {

@@ -42,6 +42,8 @@ gpu::Verdict add(gpu::DecodePlan& plan, Coding coding, std::span<const std::byte
       return plan.add_zstd(chunk, source, target, size);
     case Coding::lz4_block:
       return plan.add_lz4(chunk, source, target, size);
+    case Coding::zlib4:
+      return plan.add_deflate(chunk, gpu::DeflateFormat::zlib, source, target, size, sizeof(float));
     default:
       return plan.add_blosc(chunk, source, target, size);
   }
@@ -91,7 +93,7 @@ class OurFlight final : public Flight {
   }
   double kernel_milliseconds() const override {
     const gpu::StageTimes t = decoder_.times();
-    return t.lz4 + t.zstd_entropy + t.zstd_frames + t.unshuffle;
+    return t.lz4 + t.deflate + t.zstd_entropy + t.zstd_frames + t.unshuffle;
   }
   std::size_t refused() const override { return refused_; }
   void read(std::size_t offset, std::span<std::byte> to) const override {
@@ -270,8 +272,10 @@ int run(const Arguments& arguments) {
   const Case cases[] = {
       {Field::grib16, Coding::blosc_lz4, 1},  {Field::grib16, Coding::blosc_zstd, 1},
       {Field::grib16, Coding::zstd3, 1},      {Field::grib16, Coding::zstd3, 5},
-      {Field::grib16, Coding::lz4_block, 1},  {Field::smooth, Coding::blosc_lz4, 1},
-      {Field::smooth, Coding::blosc_zstd, 1}, {Field::smooth, Coding::zstd3, 1}};
+      {Field::grib16, Coding::lz4_block, 1},  {Field::grib16, Coding::zlib4, 1},
+      {Field::grib16, Coding::zlib4, 5},      {Field::smooth, Coding::blosc_lz4, 1},
+      {Field::smooth, Coding::blosc_zstd, 1}, {Field::smooth, Coding::zstd3, 1},
+      {Field::smooth, Coding::zlib4, 1}};
   bool right = true;
   for (const Case& c : cases) {
     const auto& wanted = arguments.codings;

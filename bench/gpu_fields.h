@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include <blosc.h>
 #include <lz4.h>
+#include <zlib.h>
 #include <zstd.h>
 
 namespace batchfs::bench {
@@ -60,7 +62,8 @@ inline std::vector<float> make_field(Field kind, unsigned seed, std::size_t step
   return field;
 }
 
-enum class Coding { blosc_lz4, blosc_zstd, zstd3, lz4_block };
+/// `zlib4`: as NetCDF-4 files are written, shuffled and deflated.
+enum class Coding { blosc_lz4, blosc_zstd, zstd3, lz4_block, zlib4 };
 
 inline const char* name_of(Coding coding) {
   switch (coding) {
@@ -70,9 +73,20 @@ inline const char* name_of(Coding coding) {
       return "blosc-zstd";
     case Coding::zstd3:
       return "zstd-3";
+    case Coding::zlib4:
+      return "zlib-4";
     default:
       return "lz4 block";
   }
+}
+
+/// HDF5's and numcodecs' shuffle of float32.
+inline std::vector<std::byte> shuffled(const std::vector<float>& field) {
+  const auto bytes = std::as_bytes(std::span(field));
+  std::vector<std::byte> planes(bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    planes[i % sizeof(float) * field.size() + i / sizeof(float)] = bytes[i];
+  return planes;
 }
 
 inline std::vector<std::byte> encoded(Coding coding, const std::vector<float>& field) {
@@ -82,6 +96,13 @@ inline std::vector<std::byte> encoded(Coding coding, const std::vector<float>& f
   std::size_t got = 0;
   if (coding == Coding::zstd3) {
     got = ZSTD_compress(chunk.data(), chunk.size(), field.data(), size, 3);
+  } else if (coding == Coding::zlib4) {
+    const std::vector<std::byte> planes = shuffled(field);
+    uLongf stored = chunk.size();
+    if (compress2(reinterpret_cast<Bytef*>(chunk.data()), &stored,
+                  reinterpret_cast<const Bytef*>(planes.data()), planes.size(), 4) != Z_OK)
+      throw std::runtime_error("zlib does not compress");
+    got = stored;
   } else if (coding == Coding::lz4_block) {
     const auto decoded = static_cast<std::uint32_t>(size);
     std::memcpy(chunk.data(), &decoded, sizeof decoded);

@@ -1,5 +1,7 @@
 #include "bench/peers/cpu_decode.h"
 
+#include <libdeflate.h>
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -67,6 +69,21 @@ bool decode(Coding coding, const std::vector<std::byte>& chunk, std::byte* to, s
                  reinterpret_cast<char*>(to),
                  static_cast<int>(chunk.size() - sizeof(std::uint32_t)),
                  static_cast<int>(size)) == static_cast<int>(size);
+    case Coding::zlib4: {
+      thread_local const std::unique_ptr<libdeflate_decompressor,
+                                         decltype(&libdeflate_free_decompressor)>
+          decoder(libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+      thread_local std::vector<std::byte> planes;
+      planes.resize(size);
+      if (libdeflate_zlib_decompress(decoder.get(), chunk.data(), chunk.size(), planes.data(), size,
+                                     nullptr) != LIBDEFLATE_SUCCESS)
+        return false;
+      const std::size_t items = size / sizeof(float);
+      for (std::size_t i = 0; i < items; ++i)
+        for (std::size_t b = 0; b < sizeof(float); ++b)
+          to[i * sizeof(float) + b] = planes[b * items + i];
+      return true;
+    }
     default:
       return blosc_decompress_ctx(chunk.data(), to, size, 1) == static_cast<int>(size);
   }

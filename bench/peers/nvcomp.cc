@@ -1,6 +1,7 @@
 #include "bench/peers/nvcomp.h"
 
 #include <dlfcn.h>
+#include <nvcomp/deflate.h>
 #include <nvcomp/lz4.h>
 #include <nvcomp/zstd.h>
 
@@ -26,6 +27,8 @@ struct Nvcomp {
   std::string why_not;
   decltype(&nvcompBatchedLZ4DecompressGetTempSize) lz4_temp = nullptr;
   decltype(&nvcompBatchedLZ4DecompressAsync) lz4 = nullptr;
+  decltype(&nvcompBatchedDeflateDecompressGetTempSize) deflate_temp = nullptr;
+  decltype(&nvcompBatchedDeflateDecompressAsync) deflate = nullptr;
   decltype(&nvcompBatchedZstdDecompressGetTempSize) zstd_temp = nullptr;
   decltype(&nvcompBatchedZstdDecompressAsync) zstd = nullptr;
 
@@ -43,6 +46,8 @@ struct Nvcomp {
     };
     find(lz4_temp, "nvcompBatchedLZ4DecompressGetTempSize");
     find(lz4, "nvcompBatchedLZ4DecompressAsync");
+    find(deflate_temp, "nvcompBatchedDeflateDecompressGetTempSize");
+    find(deflate, "nvcompBatchedDeflateDecompressAsync");
     find(zstd_temp, "nvcompBatchedZstdDecompressGetTempSize");
     find(zstd, "nvcompBatchedZstdDecompressAsync");
   }
@@ -82,6 +87,8 @@ class Packed {
         whole(chunk, 0);
       else if (coding_ == Coding::lz4_block)
         whole(chunk, sizeof(std::uint32_t));
+      else if (coding_ == Coding::zlib4)
+        zlib(chunk);
       else
         blosc(chunk);
     }
@@ -89,6 +96,7 @@ class Packed {
     std::memcpy(pinned_.as(), bytes_.data(), bytes_.size());
   }
 
+  bool is_deflate() const { return coding_ == Coding::zlib4; }
   bool is_lz4() const { return coding_ == Coding::blosc_lz4 || coding_ == Coding::lz4_block; }
   std::size_t decoded_size() const { return decoded_size_; }
   std::span<const PackedChunk> chunks() const { return chunks_; }
@@ -109,6 +117,20 @@ class Packed {
   void whole(std::span<const std::byte> chunk, std::size_t header) {
     chunks_.back().streams.push_back(
         {put(chunk.subspan(header)), chunk.size() - header, 0, decoded_size_});
+  }
+
+  /// A stream of zlib with shuffled float32, without its header and checksum.
+  void zlib(std::span<const std::byte> chunk) {
+    PackedChunk& packed = chunks_.back();
+    gpu::Unshuffle row;
+    row.size = static_cast<std::uint32_t>(decoded_size_);
+    row.item = sizeof(float);
+    row.order = gpu::Order::shuffled;
+    packed.rows.push_back(row);
+    packed.places.push_back({gpu::Area::planes, 0});
+    packed.planes = aligned(decoded_size_);
+    packed.streams.push_back(
+        {put(chunk.subspan(2, chunk.size() - 6)), chunk.size() - 6, 0, decoded_size_});
   }
 
   /// A Blosc 1 container with shuffled float32, as gpu_fields.h makes them.
@@ -236,6 +258,10 @@ class NvcompFlight final : public Flight {
       check(nvcomp().lz4_temp(streams_, longest, nvcompBatchedLZ4DecompressDefaultOpts, &temporary,
                               total, stream_),
             "say its memory");
+    else if (packed_->is_deflate())
+      check(nvcomp().deflate_temp(streams_, longest, nvcompBatchedDeflateDecompressDefaultOpts,
+                                  &temporary, total, stream_),
+            "say its memory");
     else
       check(nvcomp().zstd_temp(streams_, longest, nvcompBatchedZstdDecompressDefaultOpts,
                                &temporary, total, stream_),
@@ -260,6 +286,8 @@ class NvcompFlight final : public Flight {
     };
     if (packed_->is_lz4())
       decompress(nvcomp().lz4, nvcompBatchedLZ4DecompressDefaultOpts);
+    else if (packed_->is_deflate())
+      decompress(nvcomp().deflate, nvcompBatchedDeflateDecompressDefaultOpts);
     else
       decompress(nvcomp().zstd, nvcompBatchedZstdDecompressDefaultOpts);
     gpu::Work work;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu/kernels/assembly.cuh"
+#include "gpu/kernels/deflate.cuh"
 #include "gpu/kernels/lz4.cuh"
 #include "gpu/kernels/unshuffle.cuh"
 #include "gpu/kernels/zstd.cuh"
@@ -16,6 +17,9 @@ namespace {
 constexpr int kGatherThreads = 256;
 // Short LZ4 streams (Blosc's splits) fill the device by their number; a long one is a whole chunk.
 constexpr int kShortLz4Threads = 256, kLongLz4Threads = 512, kLz4Tile = 8192;
+// Streams come one per chunk, and a thread's share of a window has to be longer than codes need to
+// fall into step.
+constexpr int kDeflateThreads = 512, kDeflateTile = 8192;
 // Frames come one per chunk and are long: all threads that a block can have, so that one frame is
 // fast.
 constexpr int kFrameThreads = 1024, kFrameTile = 8192;
@@ -36,6 +40,13 @@ __global__ void __launch_bounds__(kThreads, kResidentThreads / kThreads)
     lz4_kernel(Work work, std::uint32_t first) {
   __shared__ Lz4Shared<kThreads, kLz4Tile> shared;
   lz4_stream(shared, work, first + blockIdx.x);
+}
+
+__global__ void __launch_bounds__(kDeflateThreads, kResidentThreads / kDeflateThreads >= 2 ? 2 : 1)
+    deflate_kernel(Work work) {
+  __shared__ DeflateShared<kDeflateThreads, kDeflateTile> shared;
+  static_assert(sizeof shared <= 48 * 1024);  // that a kernel may have on every device
+  deflate_stream(shared, work, blockIdx.x);
 }
 
 // Starts the sequences first, which take longer: the literals, in a kernel of their own, would have
@@ -79,6 +90,11 @@ void launch_lz4(const Work& work, std::span<const Lz4Stream> streams, cudaStream
     lz4_kernel<kLongLz4Threads><<<long_ones, kLongLz4Threads, 0, stream>>>(work, 0);
   if (short_ones > 0)
     lz4_kernel<kShortLz4Threads><<<short_ones, kShortLz4Threads, 0, stream>>>(work, long_ones);
+}
+
+void launch_deflate(const Work& work, std::size_t streams, cudaStream_t stream) {
+  if (streams > 0)
+    deflate_kernel<<<static_cast<unsigned>(streams), kDeflateThreads, 0, stream>>>(work);
 }
 
 void launch_zstd_entropy(const Work& work, std::size_t blocks, cudaStream_t stream) {

@@ -15,6 +15,7 @@ namespace batchfs::gpu {
 /// The longest streams first, as DecodePlan::finish() sorts them. The rows are the host's copy of
 /// the work's.
 void launch_lz4(const Work& work, std::span<const Lz4Stream> streams, cudaStream_t stream);
+void launch_deflate(const Work& work, std::size_t streams, cudaStream_t stream);
 void launch_zstd_entropy(const Work& work, std::size_t blocks, cudaStream_t stream);
 void launch_zstd_frames(const Work& work, std::span<const ZstdFrame> frames, cudaStream_t stream);
 void launch_unshuffle(const Work& work, std::size_t rows, std::uint32_t longest,

@@ -114,6 +114,9 @@ BATCHFS_GPU int bits_in(std::uint32_t word) { return __popc(word); }
 /// The position of the highest bit of `word`, which is not zero.
 BATCHFS_GPU int top_bit(std::uint32_t word) { return 31 - __clz(static_cast<int>(word)); }
 
+/// The bits of `word` in reverse order.
+BATCHFS_GPU std::uint32_t reversed_bits(std::uint32_t word) { return __brev(word); }
+
 BATCHFS_GPU void raise_to(std::uint32_t* word, std::uint32_t value) { atomicMax(word, value); }
 
 /// A little-endian word at any address. Reads no byte outside the aligned words that hold it.
@@ -250,6 +253,12 @@ T value_of(const Lanes<T>& values, int lane) {
 
 inline int bits_in(std::uint32_t word) { return std::popcount(word); }
 inline int top_bit(std::uint32_t word) { return std::bit_width(word) - 1; }
+
+inline std::uint32_t reversed_bits(std::uint32_t word) {
+  std::uint32_t result = 0;
+  for (int i = 0; i < 32; ++i) result |= (word >> i & 1) << (31 - i);
+  return result;
+}
 
 inline void raise_to(std::uint32_t* word, std::uint32_t value) {
   if (*word < value) *word = value;

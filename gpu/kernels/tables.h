@@ -60,6 +60,26 @@ inline constexpr std::uint32_t kLongLz4Stream = 256 * 1024;
 constexpr std::uint64_t max_lz4_runs(std::uint64_t source_size) { return source_size / 2 + 1; }
 constexpr std::uint64_t indexed(std::uint64_t size) { return (size + kIndexed - 1) / kIndexed; }
 
+enum class DeflateFormat : std::uint8_t { zlib, gzip };
+
+struct DeflateStream {
+  std::uint64_t source = 0;  // in the source area
+  Place target;
+  std::uint32_t source_size = 0;
+  std::uint32_t size = 0;
+  std::uint64_t runs = 0;       // first of max_deflate_runs(size) entries of the runs area
+  std::uint64_t run_index = 0;  // first of indexed(size) entries of the run index area
+  std::uint32_t chunk = 0;      // index of its status
+  DeflateFormat format = DeflateFormat::zlib;
+};
+
+/// Runs of a part of a stream that is decoded in one step. A thread's symbols make fewer than 512:
+/// a step has room for one thread's, and with zlib's blocks for all.
+constexpr std::uint32_t max_deflate_runs(std::uint32_t size) {
+  constexpr std::uint32_t kMost = 32 * 1024, kLeast = 512;
+  return size / 4 < kMost - kLeast ? kLeast + size / 4 : kMost;
+}
+
 enum class Order : std::uint8_t { copied, shuffled, bitshuffled };
 
 /// One stretch of a target that gets its bytes from planes in their final form or shuffled by item.
@@ -132,6 +152,7 @@ struct Work {
   std::uint32_t* run_index = nullptr;
   std::uint32_t* status = nullptr;  // one per chunk
   const Lz4Stream* lz4_streams = nullptr;
+  const DeflateStream* deflate_streams = nullptr;
   const ZstdBlock* zstd_blocks = nullptr;
   ZstdBlockResult* zstd_results = nullptr;
   const ZstdFrame* zstd_frames = nullptr;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kHeader = 16;
 constexpr std::uint8_t kShuffled = 0x01, kMemcpyed = 0x02, kBitshuffled = 0x04, kReserved = 0x08;
-constexpr std::uint8_t kLz4 = 1, kZstd = 4;  // flags >> 5
+constexpr std::uint8_t kLz4 = 1, kZlib = 3, kZstd = 4;  // flags >> 5
 
 std::uint32_t u32_at(std::span<const std::byte> bytes, std::size_t at) {
   std::uint32_t value = 0;
@@ -54,7 +54,7 @@ class BloscPlanner {
       copy(0, decoded, kHeader);
       return Verdict::planned;
     }
-    if (codec() != kLz4 && codec() != kZstd) return Verdict::unsupported;
+    if (codec() != kLz4 && codec() != kZlib && codec() != kZstd) return Verdict::unsupported;
     if (codec_version != 1 || decoded > kMaxStream) return Verdict::unsupported;
     if (block_ == 0 || block_ > decoded) return Verdict::damaged;
     return blocks(decoded);
@@ -129,6 +129,8 @@ class BloscPlanner {
 
   Verdict stream(std::uint64_t start, std::uint32_t stored, Place place, std::uint32_t size) {
     if (codec() == kLz4) return plan_.lz4_stream(source_ + start, stored, place, size);
+    if (codec() == kZlib)
+      return plan_.deflate_stream(source_ + start, stored, DeflateFormat::zlib, place, size);
     return plan_.zstd(chunk_.subspan(start, stored), source_ + start, place, size);
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -43,6 +45,19 @@ std::vector<std::size_t> order_of(const JsonRef& configuration, std::size_t rank
   return order;
 }
 
+constexpr std::uint32_t kMaxItem = 255;  // that a GPU unshuffles
+
+/// Compressors whose bytes may be shuffled; references to HDF5 and TIFF files have imagecodecs'
+/// names. Its raw deflate, which no decoder here takes, is refused with the array.
+std::optional<GpuCodecSupport::Kind> compressor_of(std::string_view name) {
+  if (name == "zstd" || name == "imagecodecs_zstd") return GpuCodecSupport::Kind::zstd;
+  if (name == "lz4") return GpuCodecSupport::Kind::lz4;
+  if (name == "zlib" || name == "imagecodecs_zlib" || name == "imagecodecs_deflate")
+    return GpuCodecSupport::Kind::zlib;
+  if (name == "gzip") return GpuCodecSupport::Kind::gzip;
+  return std::nullopt;
+}
+
 }  // namespace
 
 ChunkForm cpu_form(const Array& array) {
@@ -68,7 +83,8 @@ GpuCodecSupport gpu_codec_support(const Array& array) {
   coding.kind = GpuCodecSupport::Kind::raw;
   for (const CodecSpec& spec : array.chain().specs()) {
     const JsonRef configuration(spec.configuration, spec.name);
-    const bool first = coding.kind == GpuCodecSupport::Kind::raw;
+    const bool is_raw = coding.kind == GpuCodecSupport::Kind::raw;
+    const bool is_shuffled = coding.item > 1;
     if (spec.name == "transpose") {
       const std::vector<std::size_t> turned = order_of(configuration, shape.size()), before = order;
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = before[turned[i]];
@@ -77,16 +93,16 @@ GpuCodecSupport gpu_codec_support(const Array& array) {
       const std::uint32_t word = word_of(type);
       if (word == 0) return for_cpu("structured values");
       coding.form.swap = endian && endian->string() == "big" ? static_cast<std::uint8_t>(word) : 1;
-    } else if (spec.name == "shuffle" && first) {
+    } else if (spec.name == "shuffle" && is_raw && !is_shuffled) {
       const auto item = configuration.find("elementsize");
-      coding.kind = GpuCodecSupport::Kind::shuffle;
-      coding.item = static_cast<std::uint32_t>(item ? item->integer(1, 1 << 20) : 4);
-    } else if (spec.name == "blosc" && first) {
+      coding.item =
+          static_cast<std::uint32_t>(item && !item->is_null() ? item->integer(1, 1 << 20) : 4);
+      if (coding.item > kMaxItem)
+        return for_cpu(fmt::format("shuffled items of {} bytes", coding.item));
+    } else if (spec.name == "blosc" && is_raw && !is_shuffled) {
       coding.kind = GpuCodecSupport::Kind::blosc;
-    } else if (spec.name == "zstd" && first) {
-      coding.kind = GpuCodecSupport::Kind::zstd;
-    } else if (spec.name == "lz4" && first) {
-      coding.kind = GpuCodecSupport::Kind::lz4;
+    } else if (const auto compressor = compressor_of(spec.name); compressor && is_raw) {
+      coding.kind = *compressor;
     } else {
       return for_cpu(fmt::format("the codec '{}'", spec.name));
     }

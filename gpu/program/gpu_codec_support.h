@@ -20,15 +20,16 @@ ChunkForm cpu_form(const Array& array);
 
 struct GpuCodecSupport {
   enum class Kind : std::uint8_t {
-    cpu,      // a codec that the GPU does not support
-    raw,      // stored bytes are decoded bytes
-    shuffle,  // the same, shuffled by `item`
+    cpu,  // a codec that the GPU does not support
+    raw,  // stored bytes are decoded bytes
     blosc,
     zstd,
     lz4,
+    zlib,
+    gzip,
   };
   Kind kind = Kind::cpu;
-  std::uint32_t item = 1;
+  std::uint32_t item = 1;  // of these bytes, shuffled before they were compressed
   ChunkForm form;
   std::string why_cpu;
 };

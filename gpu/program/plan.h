@@ -33,11 +33,18 @@ class DecodePlan {
 
   /// One Blosc 1 container.
   Verdict add_blosc(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size);
+  // For the following, `item` > 1 means that the decoded bytes are shuffled by numcodecs' Shuffle.
+
   /// One or more Zstandard frames.
-  Verdict add_zstd(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size);
+  Verdict add_zstd(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size,
+                   std::uint32_t item = 1);
   /// numcodecs' LZ4: the decoded size as a little-endian u32, then one block.
-  Verdict add_lz4(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size);
-  /// Bytes that are not compressed; with `item` > 1, shuffled by numcodecs' Shuffle.
+  Verdict add_lz4(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size,
+                  std::uint32_t item = 1);
+  /// A stream of deflate in zlib's format, or one or more members of gzip.
+  Verdict add_deflate(Bytes chunk, DeflateFormat format, std::uint64_t source, std::uint64_t target,
+                      std::uint64_t size, std::uint32_t item = 1);
+  /// Bytes that are not compressed.
   Verdict add_raw(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size,
                   std::uint32_t item);
 
@@ -49,6 +56,7 @@ class DecodePlan {
   std::uint32_t chunks() const { return chunks_; }
 
   std::vector<Lz4Stream> lz4_streams;
+  std::vector<DeflateStream> deflate_streams;
   std::vector<ZstdBlock> zstd_blocks;
   std::vector<ZstdFrame> zstd_frames;
   std::vector<Unshuffle> unshuffles;
@@ -69,7 +77,12 @@ class DecodePlan {
   Verdict zstd(Bytes chunk, std::uint64_t source, Place target, std::uint64_t size);
   Verdict lz4_stream(std::uint64_t source, std::uint64_t source_size, Place target,
                      std::uint64_t size);
+  Verdict deflate_stream(std::uint64_t source, std::uint64_t source_size, DeflateFormat format,
+                         Place target, std::uint64_t size);
   void unshuffle(Unshuffle row);
+  bool can_unshuffle(std::uint64_t size, std::uint32_t item) const;
+  void unshuffle(Place from, std::uint64_t target, std::uint64_t size, std::uint32_t item);
+  Place shuffled_target(std::uint64_t target, std::uint64_t size, std::uint32_t item);
   Place new_planes(std::uint64_t size);
 
   std::uint32_t chunks_ = 0;

@@ -22,6 +22,7 @@ void ProgramBuilder::add_round(const DecodePlan& plan) {
   round.chunks = {chunks_, plan.chunks()};
   chunks_ += plan.chunks();
   append(lz4_streams_, plan.lz4_streams, round.lz4_streams);
+  append(deflate_streams_, plan.deflate_streams, round.deflate_streams);
   append(zstd_blocks_, plan.zstd_blocks, round.zstd_blocks);
   append(zstd_frames_, plan.zstd_frames, round.zstd_frames);
   append(unshuffles_, plan.unshuffles, round.unshuffles);
@@ -45,6 +46,7 @@ Program ProgramBuilder::build(std::span<const Gather> gathers, std::uint32_t sli
   place(copies, header.copies);
   place(rounds_, header.rounds);
   place(lz4_streams_, header.lz4_streams);
+  place(deflate_streams_, header.deflate_streams);
   place(zstd_blocks_, header.zstd_blocks);
   place(zstd_frames_, header.zstd_frames);
   place(unshuffles_, header.unshuffles);
@@ -62,6 +64,7 @@ Program ProgramBuilder::build(std::span<const Gather> gathers, std::uint32_t sli
   put(copies, header.copies);
   put(rounds_, header.rounds);
   put(lz4_streams_, header.lz4_streams);
+  put(deflate_streams_, header.deflate_streams);
   put(zstd_blocks_, header.zstd_blocks);
   put(zstd_frames_, header.zstd_frames);
   put(unshuffles_, header.unshuffles);
@@ -85,6 +88,7 @@ Work work_of_round(const Program& program, const Round& round, const std::uint8_
     where = reinterpret_cast<const Row*>(tables + table.offset) + range.first;
   };
   rows(header.lz4_streams, round.lz4_streams, work.lz4_streams);
+  rows(header.deflate_streams, round.deflate_streams, work.deflate_streams);
   rows(header.zstd_blocks, round.zstd_blocks, work.zstd_blocks);
   rows(header.zstd_frames, round.zstd_frames, work.zstd_frames);
   rows(header.unshuffles, round.unshuffles, work.unshuffles);

@@ -45,12 +45,12 @@ struct Round {
   struct Rows {
     std::uint32_t first = 0, count = 0;
   };
-  Rows chunks, lz4_streams, zstd_blocks, zstd_frames, unshuffles, plane_places;
+  Rows chunks, lz4_streams, deflate_streams, zstd_blocks, zstd_frames, unshuffles, plane_places;
   std::uint32_t longest_unshuffle = 0;
 };
 
 struct ProgramHeader {
-  static constexpr std::uint64_t kMagic = 0x31676f7270736662;  // "bfsprog1"
+  static constexpr std::uint64_t kMagic = 0x32676f7270736662;  // "bfsprog2"
 
   struct Table {
     std::uint64_t offset = 0;
@@ -63,7 +63,8 @@ struct ProgramHeader {
   std::uint32_t slot = 0;   // of the batch area
   std::uint32_t slices = 0;
   std::uint64_t chunks = 0;  // decoded ones: each has a status
-  Table copies, rounds, lz4_streams, zstd_blocks, zstd_frames, unshuffles, plane_places, gathers;
+  Table copies, rounds, lz4_streams, deflate_streams, zstd_blocks, zstd_frames, unshuffles;
+  Table plane_places, gathers;
   Table decode_after, assemble_after;  // numbers of programs that must have ended
 };
 
@@ -109,6 +110,7 @@ class ProgramBuilder {
   std::vector<Round> rounds_;
   std::uint32_t chunks_ = 0;
   std::vector<Lz4Stream> lz4_streams_;
+  std::vector<DeflateStream> deflate_streams_;
   std::vector<ZstdBlock> zstd_blocks_;
   std::vector<ZstdFrame> zstd_frames_;
   std::vector<Unshuffle> unshuffles_;

@@ -86,12 +86,13 @@ class Checker {
       add(copied, row.size, sizes_.source + sizes_.target, "the bytes that are copied");
     }
     // Every chunk has a row that writes its bytes.
-    require(header_.chunks <=
-                header_.lz4_streams.rows + header_.zstd_frames.rows + header_.unshuffles.rows,
+    require(header_.chunks <= header_.lz4_streams.rows + header_.deflate_streams.rows +
+                                  header_.zstd_frames.rows + header_.unshuffles.rows,
             "the number of chunks");
     for (const Round& round : program_.table<Round>(header_.rounds)) check(round);
     require(next_.chunks.first == header_.chunks &&
                 next_.lz4_streams.first == header_.lz4_streams.rows &&
+                next_.deflate_streams.first == header_.deflate_streams.rows &&
                 next_.zstd_blocks.first == header_.zstd_blocks.rows &&
                 next_.zstd_frames.first == header_.zstd_frames.rows &&
                 next_.unshuffles.first == header_.unshuffles.rows &&
@@ -142,19 +143,13 @@ class Checker {
     const std::uint32_t chunks = round.chunks.count;
     Stretches runs, run_index;
     for (const Lz4Stream& stream :
-         rows<Lz4Stream>(header_.lz4_streams, round.lz4_streams, next_.lz4_streams)) {
-      require(stream.chunk < chunks && stream.size > 0 && stream.source_size > 0, "an LZ4 stream");
-      require(stream.size <= kMaxStream && stream.source_size <= kMaxStream,
-              "an LZ4 stream's size");
-      require(inside(stream.source, stream.source_size, sizes_.source), "an LZ4 stream's source");
-      check_place(stream.target, stream.size);
-      require(inside(stream.runs, max_lz4_runs(stream.source_size), sizes_.runs),
-              "an LZ4 stream's runs");
-      require(inside(stream.run_index, indexed(stream.size), sizes_.run_index),
-              "an LZ4 stream's index");
-      runs.add(stream.runs, max_lz4_runs(stream.source_size));
-      run_index.add(stream.run_index, indexed(stream.size));
-      add(decoded_, stream.size, sizes_.target, "the bytes that are decoded");
+         rows<Lz4Stream>(header_.lz4_streams, round.lz4_streams, next_.lz4_streams))
+      check(stream, max_lz4_runs(stream.source_size), chunks, runs, run_index);
+    for (const DeflateStream& stream : rows<DeflateStream>(
+             header_.deflate_streams, round.deflate_streams, next_.deflate_streams)) {
+      require(stream.format == DeflateFormat::zlib || stream.format == DeflateFormat::gzip,
+              "a stream's format");
+      check(stream, max_deflate_runs(stream.size), chunks, runs, run_index);
     }
     const auto blocks = rows<ZstdBlock>(header_.zstd_blocks, round.zstd_blocks, next_.zstd_blocks);
     for (const ZstdBlock& block : blocks) {
@@ -187,6 +182,21 @@ class Checker {
       add(unshuffled_, row.size, sizes_.target, "the bytes that are unshuffled");
     }
     require(longest == round.longest_unshuffle, "the longest shuffled stretch");
+  }
+
+  /// A stream of LZ4 or deflate, with room for `most_runs` runs.
+  template <class Stream>
+  void check(const Stream& stream, std::uint64_t most_runs, std::uint32_t chunks, Stretches& runs,
+             Stretches& run_index) {
+    require(stream.chunk < chunks && stream.size > 0 && stream.source_size > 0, "a stream");
+    require(stream.size <= kMaxStream && stream.source_size <= kMaxStream, "a stream's size");
+    require(inside(stream.source, stream.source_size, sizes_.source), "a stream's source");
+    check_place(stream.target, stream.size);
+    require(inside(stream.runs, most_runs, sizes_.runs), "a stream's runs");
+    require(inside(stream.run_index, indexed(stream.size), sizes_.run_index), "a stream's index");
+    runs.add(stream.runs, most_runs);
+    run_index.add(stream.run_index, indexed(stream.size));
+    add(decoded_, stream.size, sizes_.target, "the bytes that are decoded");
   }
 
   void check(const ZstdBlock& block, std::span<const ZstdBlock> blocks) {
@@ -323,6 +333,7 @@ Program::Program(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
   check(h.copies, sizeof(CopyRow));
   check(h.rounds, sizeof(Round));
   check(h.lz4_streams, sizeof(Lz4Stream));
+  check(h.deflate_streams, sizeof(DeflateStream));
   check(h.zstd_blocks, sizeof(ZstdBlock));
   check(h.zstd_frames, sizeof(ZstdFrame));
   check(h.unshuffles, sizeof(Unshuffle));

@@ -98,15 +98,17 @@ Verdict add_chunk(DecodePlan& plan, const GpuCodecSupport& coding, DecodePlan::B
                   std::uint64_t source, std::uint64_t target, std::uint64_t size) {
   switch (coding.kind) {
     case GpuCodecSupport::Kind::raw:
-      return plan.add_raw(stored, source, target, size, 1);
-    case GpuCodecSupport::Kind::shuffle:
       return plan.add_raw(stored, source, target, size, coding.item);
     case GpuCodecSupport::Kind::blosc:
       return plan.add_blosc(stored, source, target, size);
     case GpuCodecSupport::Kind::zstd:
-      return plan.add_zstd(stored, source, target, size);
+      return plan.add_zstd(stored, source, target, size, coding.item);
     case GpuCodecSupport::Kind::lz4:
-      return plan.add_lz4(stored, source, target, size);
+      return plan.add_lz4(stored, source, target, size, coding.item);
+    case GpuCodecSupport::Kind::zlib:
+      return plan.add_deflate(stored, DeflateFormat::zlib, source, target, size, coding.item);
+    case GpuCodecSupport::Kind::gzip:
+      return plan.add_deflate(stored, DeflateFormat::gzip, source, target, size, coding.item);
     case GpuCodecSupport::Kind::cpu:
       break;
   }

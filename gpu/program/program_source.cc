@@ -293,7 +293,7 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
     staged.way = StagedChunk::Way::cpu;
     staged.chunk->form = &cpu_forms_[use.variable];
     staged.size = array.chunk_bytes();
-  } else if (coding.kind == GpuCodecSupport::Kind::raw) {
+  } else if (coding.kind == GpuCodecSupport::Kind::raw && coding.item == 1) {
     if (stored_size != array.chunk_bytes())
       throw Error(ErrorCode::corrupt,
                   fmt::format("the stored chunk has {} bytes, {} were expected", stored_size,
@@ -316,9 +316,8 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
 /// size), and the chunks of an array are alike.
 void ProgramSource::probe(const StagedChunk& staged, std::uint64_t stored_size) {
   const GpuCodecSupport& coding = codings_[staged.variable];
-  const bool is_compressed = coding.kind == GpuCodecSupport::Kind::blosc ||
-                             coding.kind == GpuCodecSupport::Kind::zstd ||
-                             coding.kind == GpuCodecSupport::Kind::lz4;
+  const bool is_compressed =
+      coding.kind != GpuCodecSupport::Kind::cpu && coding.kind != GpuCodecSupport::Kind::raw;
   if (!is_compressed || stored_size > options_.part) return;
   std::vector<std::byte> read;
   DecodePlan::Bytes bytes;

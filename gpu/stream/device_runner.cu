@@ -212,6 +212,7 @@ struct DeviceRunner::Impl {
                  program.table<Lz4Stream>(header.lz4_streams)
                      .subspan(round.lz4_streams.first, round.lz4_streams.count),
                  lane.stream);
+      launch_deflate(work, round.deflate_streams.count, lane.stream);
       launch_zstd_entropy(work, round.zstd_blocks.count, lane.stream);
       launch_zstd_frames(work,
                          program.table<ZstdFrame>(header.zstd_frames)

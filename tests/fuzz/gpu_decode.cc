@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint64_t kMaxDecoded = 16 << 10;
 
-Verdict plan_of(DecodePlan& plan, int codec, std::span<const std::byte> chunk, std::uint64_t size) {
+Verdict plan_of(DecodePlan& plan, std::size_t codec, std::span<const std::byte> chunk,
+                std::uint64_t size) {
   switch (codec) {
     case 0:
       return plan.add_blosc(chunk, 0, 0, size);
@@ -19,6 +20,10 @@ Verdict plan_of(DecodePlan& plan, int codec, std::span<const std::byte> chunk, s
       return plan.add_zstd(chunk, 0, 0, size);
     case 2:
       return plan.add_lz4(chunk, 0, 0, size);
+    case 3:
+      return plan.add_deflate(chunk, DeflateFormat::zlib, 0, 0, size);
+    case 4:
+      return plan.add_deflate(chunk, DeflateFormat::gzip, 0, 0, size);
     default:
       return plan.add_raw(chunk, 0, 0, size, 4);
   }
@@ -31,15 +36,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace batchfs;
   using namespace batchfs::gpu;
   static const Json configuration = parse_json(R"({"elementsize": 4})", "fuzz");
-  constexpr const char* kNames[] = {"blosc", "zstd", "lz4", "shuffle"};
+  constexpr const char* kNames[] = {"blosc", "zstd", "lz4", "zlib", "gzip", "shuffle"};
   Input input(data, size);
-  const int codec = input.number<std::uint8_t>() % 4;
+  const auto codec = input.number<std::uint8_t>() % std::size(kNames);
   const std::uint64_t expected = input.number<std::uint16_t>() % kMaxDecoded;
   const auto chunk = input.rest();
   DecodePlan plan;
   if (plan_of(plan, codec, chunk, expected) != Verdict::planned) {
-    must(plan.chunks() == 0 && plan.lz4_streams.empty() && plan.zstd_blocks.empty() &&
-         plan.unshuffles.empty());
+    must(plan.chunks() == 0 && plan.lz4_streams.empty() && plan.deflate_streams.empty() &&
+         plan.zstd_blocks.empty() && plan.unshuffles.empty());
     return 0;
   }
   // Memory must grow with the chunk and its decoded size, not with the claims of its headers.

@@ -9,6 +9,7 @@ import pathlib
 import struct
 import tempfile
 import zipfile
+import zlib
 
 import icechunk
 import numcodecs
@@ -223,7 +224,12 @@ def chunks_for_the_gpu():
     coded(1, numcodecs.Zstd(19, checksum=True).encode(STEPS[:512]))
     coded(1, numcodecs.Zstd(1).encode(BYTES[:1000]) + numcodecs.Zstd(1).encode(BYTES[1000:]))
     coded(2, numcodecs.LZ4().encode(BYTES))
-    coded(3, numcodecs.Shuffle(4).encode(STEPS[:100]), 400)
+    coded(5, numcodecs.Shuffle(4).encode(STEPS[:100]), 400)
+    for level, strategy in ((0, zlib.Z_DEFAULT_STRATEGY), (1, zlib.Z_DEFAULT_STRATEGY), (6, zlib.Z_FIXED), (9, zlib.Z_RLE)):
+        for number, window in ((3, 15), (4, 31)):
+            deflate = zlib.compressobj(level, zlib.DEFLATED, window, 2, strategy)
+            coded(number, deflate.compress(BYTES.tobytes()) + deflate.flush())
+    coded(4, gzip.compress(BYTES[:1000].tobytes(), 6, mtime=0) + gzip.compress(BYTES[1000:].tobytes(), 9, mtime=0))
     # A byte, then a match of 119 bytes that begins 80 before it.
     coded(2, struct.pack("<I", 125) + bytes([0x1f, 1, 80, 0, 100, 0x50, 1, 2, 3, 4, 5]), 125)
 

@@ -30,6 +30,7 @@ std::vector<std::byte> program_of_rows(Input& input) {
   table(header.copies, sizeof(CopyRow));
   table(header.rounds, sizeof(Round));
   table(header.lz4_streams, sizeof(Lz4Stream));
+  table(header.deflate_streams, sizeof(DeflateStream));
   table(header.zstd_blocks, sizeof(ZstdBlock));
   table(header.zstd_frames, sizeof(ZstdFrame));
   table(header.unshuffles, sizeof(Unshuffle));

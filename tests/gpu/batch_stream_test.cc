@@ -59,7 +59,7 @@ TEST_F(Streams, BatchesAreTheEngines) {
   BatchStream stream(view, engine_, {.memory = 220 * kMiB});
   EXPECT_EQ(compare(stream), view->batches());
   EXPECT_EQ(stream.counters().batches_on_cpu, 0u);
-  EXPECT_EQ(stream.counters().chunks_on_gpu, 5 * 35u);
+  EXPECT_EQ(stream.counters().chunks_on_gpu, 6 * 35u);
   EXPECT_EQ(stream.counters().chunks_on_cpu, 35u);
   EXPECT_EQ(stream.counters().chunks_refused, 0u);
 }
@@ -72,7 +72,7 @@ TEST_F(Streams, ShuffledNormalisedWindowsOfManyEpochs) {
       "batch": 32, "order": {"shuffle": "global", "seed": 3}, "dtype": "bfloat16", "formats": ["safetensors"], "epochs": 2,
       "normalize": {"method": "zscore", "statistics": {"v1": {"mean": 280.5, "std": 3.25}, "v2": {"mean": 280.5, "std": 3.25},
         "v3": {"mean": 280.5, "std": 3.25}, "v4": {"mean": 280.5, "std": 3.25}, "v5": {"mean": 280.5, "std": 3.25},
-        "v6": {"mean": 280.5, "std": 3.25}}}})",
+        "v6": {"mean": 280.5, "std": 3.25}, "v7": {"mean": 280.5, "std": 3.25}}}})",
       "v", "test");
   BatchStream stream(view, engine_, {.memory = 220 * kMiB});
   EXPECT_EQ(compare(stream), 2 * view->batches());

@@ -19,7 +19,7 @@ constexpr std::size_t aligned(std::size_t size) { return (size + 255) / 256 * 25
 
 struct DeviceDecoder::Impl {
   /// Each stage lies between two consecutive events.
-  enum Event { kBegin, kCopied, kLz4, kEntropy, kFrames, kUnshuffled, kEvents };
+  enum Event { kBegin, kCopied, kLz4, kDeflate, kEntropy, kFrames, kUnshuffled, kEvents };
 
   int device = 0;
   bool timed = false;
@@ -56,9 +56,10 @@ struct DeviceDecoder::Impl {
       size += aligned(table.size() * sizeof table[0]);
       return at;
     };
-    const std::size_t streams = place(plan.lz4_streams), blocks = place(plan.zstd_blocks),
-                      frames = place(plan.zstd_frames), rows = place(plan.unshuffles),
-                      places = place(plan.plane_places);
+    const std::size_t streams = place(plan.lz4_streams),
+                      deflate_streams = place(plan.deflate_streams),
+                      blocks = place(plan.zstd_blocks), frames = place(plan.zstd_frames),
+                      rows = place(plan.unshuffles), places = place(plan.plane_places);
     if (size == 0) return;
     tables.reserve(size);
     host_tables.reserve(size);
@@ -68,6 +69,7 @@ struct DeviceDecoder::Impl {
       where = reinterpret_cast<const T*>(tables.as() + at);
     };
     put(plan.lz4_streams, streams, work.lz4_streams);
+    put(plan.deflate_streams, deflate_streams, work.deflate_streams);
     put(plan.zstd_blocks, blocks, work.zstd_blocks);
     put(plan.zstd_frames, frames, work.zstd_frames);
     put(plan.unshuffles, rows, work.unshuffles);
@@ -115,6 +117,8 @@ struct DeviceDecoder::Impl {
   void launch(const DecodePlan& plan, const Work& work) {
     launch_lz4(work, plan.lz4_streams, stream);
     mark(kLz4);
+    launch_deflate(work, plan.deflate_streams.size(), stream);
+    mark(kDeflate);
     launch_zstd_entropy(work, plan.zstd_blocks.size(), stream);
     mark(kEntropy);
     launch_zstd_frames(work, plan.zstd_frames, stream);
@@ -153,9 +157,9 @@ StageTimes DeviceDecoder::times() const {
           "say a time");
     return milliseconds;
   };
-  return {between(Impl::kBegin, Impl::kCopied), between(Impl::kCopied, Impl::kLz4),
-          between(Impl::kLz4, Impl::kEntropy), between(Impl::kEntropy, Impl::kFrames),
-          between(Impl::kFrames, Impl::kUnshuffled)};
+  return {between(Impl::kBegin, Impl::kCopied),   between(Impl::kCopied, Impl::kLz4),
+          between(Impl::kLz4, Impl::kDeflate),    between(Impl::kDeflate, Impl::kEntropy),
+          between(Impl::kEntropy, Impl::kFrames), between(Impl::kFrames, Impl::kUnshuffled)};
 }
 
 std::size_t DeviceDecoder::memory() const {

@@ -22,7 +22,7 @@ namespace batchfs::gpu {
 
 /// Milliseconds that each stage of the last batch took on the device.
 struct StageTimes {
-  float copy = 0, lz4 = 0, zstd_entropy = 0, zstd_frames = 0, unshuffle = 0;
+  float copy = 0, lz4 = 0, deflate = 0, zstd_entropy = 0, zstd_frames = 0, unshuffle = 0;
 };
 
 class DeviceDecoder {

@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "gpu/stream/cuda_devices.h"
+#include "tests/unit/gpu/deflated.h"
 #include "tests/unit/gpu/emulate.h"
 
 namespace batchfs::gpu {
@@ -19,7 +20,7 @@ namespace device_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-enum class Coding { blosc, zstd, lz4 };
+enum class Coding { blosc, zstd, lz4, zlib, gzip, shuffled_zlib };
 
 /// A batch of chunks of `size` bytes each, or of any sizes.
 class Batch {
@@ -30,6 +31,11 @@ class Batch {
     if (coding == Coding::blosc) verdict = plan_.add_blosc(as_bytes(chunk), at, target_size_, size);
     if (coding == Coding::zstd) verdict = plan_.add_zstd(as_bytes(chunk), at, target_size_, size);
     if (coding == Coding::lz4) verdict = plan_.add_lz4(as_bytes(chunk), at, target_size_, size);
+    if (coding == Coding::zlib || coding == Coding::shuffled_zlib)
+      verdict = plan_.add_deflate(as_bytes(chunk), DeflateFormat::zlib, at, target_size_, size,
+                                  coding == Coding::shuffled_zlib ? 4 : 1);
+    if (coding == Coding::gzip)
+      verdict = plan_.add_deflate(as_bytes(chunk), DeflateFormat::gzip, at, target_size_, size);
     if (verdict != Verdict::planned) return;
     source_.insert(source_.end(), chunk.begin(), chunk.end());
     begins_.push_back(target_size_);
@@ -97,6 +103,14 @@ Bytes lz4_of(const Bytes& data) {
   return chunk;
 }
 
+/// HDF5's and numcodecs' shuffle of four bytes.
+Bytes shuffled(const Bytes& data) {
+  Bytes planes = data;
+  const std::size_t items = data.size() / 4;
+  for (std::size_t i = 0; i < 4 * items; ++i) planes[i % 4 * items + i / 4] = data[i];
+  return planes;
+}
+
 Bytes blosc_of(const Bytes& data, const char* codec, int shuffle, std::size_t item) {
   Bytes chunk(data.size() + BLOSC_MAX_OVERHEAD);
   chunk.resize(static_cast<std::size_t>(blosc_compress_ctx(
@@ -119,7 +133,16 @@ TEST_F(Device, DecodesEveryKindOfDataInOneBatch) {
       batch.add(Coding::lz4, lz4_of(data), size, data);
       for (const int level : {-5, 1, 3, 19})
         batch.add(Coding::zstd, zstd_of(data, level, level == 3), size, data);
-      for (const char* codec : {"lz4", "zstd"})
+      for (const int level : {0, 1, 4, 9})
+        for (const int strategy : {Z_DEFAULT_STRATEGY, Z_FIXED, Z_HUFFMAN_ONLY, Z_RLE}) {
+          batch.add(Coding::zlib, deflated(data, {.level = level, .strategy = strategy}), size,
+                    data);
+          batch.add(Coding::gzip,
+                    deflated(data, {.level = level, .strategy = strategy, .gzip = true}), size,
+                    data);
+        }
+      batch.add(Coding::shuffled_zlib, deflated(shuffled(data), {.level = 4}), size, data);
+      for (const char* codec : {"lz4", "zlib", "zstd"})
         for (const int shuffle : {BLOSC_NOSHUFFLE, BLOSC_SHUFFLE, BLOSC_BITSHUFFLE})
           for (const std::size_t item : {1, 2, 4, 8, 12})
             batch.add(Coding::blosc, blosc_of(data, codec, shuffle, item), size, data);
@@ -135,17 +158,26 @@ TEST_F(Device, DecodesLongChunks) {
   batch.add(Coding::zstd, zstd_of(data, 3), data.size(), data);
   batch.add(Coding::blosc, blosc_of(data, "lz4", BLOSC_SHUFFLE, 4), data.size(), data);
   batch.add(Coding::blosc, blosc_of(data, "zstd", BLOSC_SHUFFLE, 4), data.size(), data);
-  EXPECT_EQ(batch.compare(), 4);
+  batch.add(Coding::shuffled_zlib, deflated(shuffled(data), {.level = 4}), data.size(), data);
+  for (const int memory : {4, 8, 9})  // blocks of 1, 16 and 32 thousand symbols
+    for (const Data kind : kAllData) {
+      const Bytes other = make_data(kind, 4'000'001);
+      batch.add(Coding::zlib, deflated(other, {.level = 4, .memory = memory}), other.size(), other);
+    }
+  EXPECT_EQ(batch.compare(), static_cast<int>(batch.chunks()));
 }
 
 TEST_F(Device, RefusesDamagedChunksAsTheHostDoes) {
   std::mt19937 random(3);
-  for (const Coding coding : {Coding::lz4, Coding::zstd, Coding::blosc}) {
+  for (const Coding coding :
+       {Coding::lz4, Coding::zstd, Coding::blosc, Coding::zlib, Coding::gzip}) {
     Batch batch;
     for (const Data kind : kAllData) {
       const Bytes data = make_data(kind, 6000);
       const Bytes chunk = coding == Coding::lz4    ? lz4_of(data)
                           : coding == Coding::zstd ? zstd_of(data, 3)
+                          : coding == Coding::zlib ? deflated(data)
+                          : coding == Coding::gzip ? deflated(data, {.gzip = true})
                                                    : blosc_of(data, "zstd", BLOSC_SHUFFLE, 4);
       for (int round = 0; round < 150; ++round) {
         Bytes damaged = chunk;

@@ -96,7 +96,6 @@ SMALL_HEADERS = {
     "gpu/handoff/batch_slots.h",
     "gpu/handoff/packed_format.h",
     "gpu/handoff/reader_slots.h",
-    "gpu/kernels/kernels.h",
     "gpu/program/staged_pieces.h",
     "gpu/reader/dtype.h",
     "gpu/reader/fallbacks.h",

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <blosc.h>
+#include <bzlib.h>
 #include <lz4.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -16,7 +17,8 @@ namespace batchfs::gpu {
 inline Json compressor_of(const std::string& coding) {
   if (coding == "zstd") return {{"id", "zstd"}, {"level", 3}};
   if (coding == "lz4") return {{"id", "lz4"}, {"acceleration", 1}};
-  if (coding == "zlib") return {{"id", "zlib"}, {"level", 1}};
+  if (coding == "bz2") return {{"id", "bz2"}, {"level", 1}};
+  if (coding == "shuffle-zlib") return {{"id", "zlib"}, {"level", 4}};
   if (coding.starts_with("blosc-"))
     return {{"id", "blosc"},
             {"cname", coding.substr(6)},
@@ -26,15 +28,30 @@ inline Json compressor_of(const std::string& coding) {
   return nullptr;
 }
 
+/// HDF5's filter before deflate.
+inline Json filters_of(const std::string& coding) {
+  if (coding == "shuffle-zlib") return {{{"id", "shuffle"}, {"elementsize", 4}}};
+  return nullptr;
+}
+
 inline std::string encoded(const std::string& coding, const std::string& chunk) {
   std::string out(2 * chunk.size() + 4096, 0);
   std::size_t size = 0;
   if (coding == "raw") return chunk;
   if (coding == "zstd") size = ZSTD_compress(out.data(), out.size(), chunk.data(), chunk.size(), 3);
-  if (coding == "zlib") {
+  if (coding == "bz2") {
+    auto got = static_cast<unsigned>(out.size());
+    BZ2_bzBuffToBuffCompress(out.data(), &got, const_cast<char*>(chunk.data()),
+                             static_cast<unsigned>(chunk.size()), 1, 0, 0);
+    size = got;
+  }
+  if (coding == "shuffle-zlib") {
+    std::string shuffled = chunk;
+    for (std::size_t i = 0; i < chunk.size(); ++i)
+      shuffled[i % 4 * (chunk.size() / 4) + i / 4] = chunk[i];
     uLongf got = out.size();
-    compress(reinterpret_cast<Bytef*>(out.data()), &got,
-             reinterpret_cast<const Bytef*>(chunk.data()), chunk.size());
+    compress2(reinterpret_cast<Bytef*>(out.data()), &got,
+              reinterpret_cast<const Bytef*>(shuffled.data()), shuffled.size(), 4);
     size = got;
   }
   if (coding == "lz4") {
@@ -52,12 +69,13 @@ inline std::string encoded(const std::string& coding, const std::string& chunk) 
   return out;
 }
 
-/// Six variables (time, y, x), each coded in another way, chunks of `steps` steps.
+/// Seven variables (time, y, x), each coded in another way, chunks of `steps` steps.
 inline MemoryData coded_data(std::int64_t times, std::int64_t steps, std::int64_t ny,
                              std::int64_t nx) {
   MemoryData data;
   unsigned seed = 0;
-  for (const std::string coding : {"raw", "zstd", "blosc-lz4", "blosc-zstd", "lz4", "zlib"}) {
+  for (const std::string coding :
+       {"raw", "zstd", "blosc-lz4", "blosc-zstd", "lz4", "bz2", "shuffle-zlib"}) {
     const std::string name = "v" + std::to_string(++seed);
     const Json zarray = {{"zarr_format", 2},
                          {"shape", {times, ny, nx}},
@@ -65,7 +83,7 @@ inline MemoryData coded_data(std::int64_t times, std::int64_t steps, std::int64_
                          {"dtype", "<f4"},
                          {"compressor", compressor_of(coding)},
                          {"order", "C"},
-                         {"filters", nullptr},
+                         {"filters", filters_of(coding)},
                          {"fill_value", nullptr},
                          {"dimension_separator", "."}};
     data.hierarchy.arrays[name] =
@@ -83,8 +101,8 @@ inline MemoryData coded_data(std::int64_t times, std::int64_t steps, std::int64_
 
 /// All of them stacked, and the same a step later.
 inline const char* const kPairs = R"({"window": {"time": 1}, "batch": 4,
-  "tensors": {"x": {"variables": ["v1", "v2", "v3", "v4", "v5", "v6"], "stack": "channel", "dims": ["channel", "y", "x"]},
-              "y": {"variables": ["v1", "v2", "v3", "v4", "v5", "v6"], "stack": "channel", "dims": ["channel", "y", "x"],
+  "tensors": {"x": {"variables": ["v1", "v2", "v3", "v4", "v5", "v6", "v7"], "stack": "channel", "dims": ["channel", "y", "x"]},
+              "y": {"variables": ["v1", "v2", "v3", "v4", "v5", "v6", "v7"], "stack": "channel", "dims": ["channel", "y", "x"],
                     "offsets": {"time": [1]}}}})";
 
 }  // namespace batchfs::gpu

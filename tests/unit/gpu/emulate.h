@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu/kernels/assembly.cuh"
+#include "gpu/kernels/deflate.cuh"
 #include "gpu/kernels/lz4.cuh"
 #include "gpu/kernels/unshuffle.cuh"
 #include "gpu/kernels/zstd.cuh"
@@ -24,10 +25,13 @@ struct Emulated {
 
 /// Runs the kernels that the device launches for a plan or a round.
 template <int kThreads, int kTile>
-void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t zstd_blocks,
-                 std::size_t zstd_frames, std::size_t unshuffles, std::uint32_t longest_unshuffle) {
+void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t deflate_streams,
+                 std::size_t zstd_blocks, std::size_t zstd_frames, std::size_t unshuffles,
+                 std::uint32_t longest_unshuffle) {
   const auto lz4 = std::make_unique<Lz4Shared<kThreads, kTile>>();
   for (std::uint32_t i = 0; i < lz4_streams; ++i) lz4_stream(*lz4, work, i);
+  const auto deflate = std::make_unique<DeflateShared<kThreads, kTile>>();
+  for (std::uint32_t i = 0; i < deflate_streams; ++i) deflate_stream(*deflate, work, i);
   const auto entropy = std::make_unique<ZstdEntropyShared>();
   const auto blocks = static_cast<std::uint32_t>(zstd_blocks);
   for (std::uint32_t i = 0; i < blocks; ++i) zstd_literals(entropy->huffman, work, i);
@@ -63,15 +67,16 @@ Emulated emulate(DecodePlan& plan, const std::vector<std::uint8_t>& source,
   work.run_index = run_index.data();
   work.status = result.status.data();
   work.lz4_streams = plan.lz4_streams.data();
+  work.deflate_streams = plan.deflate_streams.data();
   work.zstd_blocks = plan.zstd_blocks.data();
   work.zstd_results = results.data();
   work.zstd_frames = plan.zstd_frames.data();
   work.unshuffles = plan.unshuffles.data();
   work.plane_places = plan.plane_places.data();
 
-  run_kernels<kThreads, kTile>(work, plan.lz4_streams.size(), plan.zstd_blocks.size(),
-                               plan.zstd_frames.size(), plan.unshuffles.size(),
-                               plan.longest_unshuffle);
+  run_kernels<kThreads, kTile>(work, plan.lz4_streams.size(), plan.deflate_streams.size(),
+                               plan.zstd_blocks.size(), plan.zstd_frames.size(),
+                               plan.unshuffles.size(), plan.longest_unshuffle);
   return result;
 }
 
@@ -122,7 +127,8 @@ class HostRunner {
       work.status = statuses.data();
       work.zstd_results = results.data();
       run_kernels<64, 512>(work_of_round(program, round, tables, work), round.lz4_streams.count,
-                           round.zstd_blocks.count, round.zstd_frames.count, round.unshuffles.count,
+                           round.deflate_streams.count, round.zstd_blocks.count,
+                           round.zstd_frames.count, round.unshuffles.count,
                            round.longest_unshuffle);
     }
     AssemblyWork work;

@@ -30,14 +30,14 @@ struct Rows {
     sizes.source = 4000;
     sizes.planes = 400;
     sizes.literals = 128;
-    sizes.runs = 103;  // 41 each of two blocks, 21 of a stream
-    sizes.run_index = 1025;
+    sizes.runs = 640;  // 41 each of two blocks, 21 of a stream of LZ4, 537 of one of deflate
+    sizes.run_index = 1026;
     sizes.target = 2000;
     sizes.constants = 64;
     sizes.batch = 160;
     copies = {{900, 3900, 100, Area::source}, {0, 1000, 1000, Area::target}};
 
-    // Four streams of a chunk: 40 bytes of LZ4 at the end of their area, into planes.
+    // Five streams of a chunk: 40 bytes of LZ4 at the end of their area, into planes.
     Lz4Stream lz4;
     lz4.source = 3960;
     lz4.source_size = 40;
@@ -46,6 +46,15 @@ struct Rows {
     lz4.runs = 103 - max_lz4_runs(40);
     lz4.run_index = 1024;
     plan.lz4_streams = {lz4};
+
+    DeflateStream deflate;
+    deflate.source = 3980;
+    deflate.source_size = 20;
+    deflate.target = {Area::target, 1900};
+    deflate.size = 100;
+    deflate.runs = 640 - max_deflate_runs(100);
+    deflate.run_index = 1025;
+    plan.deflate_streams = {deflate};
 
     ZstdBlock raw;
     raw.source = 3900;
@@ -184,6 +193,26 @@ TEST(CheckProgram, Lz4Streams) {
   EXPECT_TRUE(with([](Lz4Stream& s) { ++s.run_index; }));
 }
 
+TEST(CheckProgram, DeflateStreams) {
+  const auto with = [](const std::function<void(DeflateStream&)>& change) {
+    return refuses([&](Rows& r) { change(r.plan.deflate_streams[0]); });
+  };
+  EXPECT_TRUE(with([](DeflateStream& s) { s.chunk = 1; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.format = static_cast<DeflateFormat>(2); }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.source = 3981; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.source = kHuge; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.source_size = 0; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.source_size = kMaxStream + 1; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.size = 0; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.size = 101; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.target.offset = 1901; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.target.area = Area::planes; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { s.target.area = Area::source; }))
+      << "what is read is not written to";
+  EXPECT_TRUE(with([](DeflateStream& s) { ++s.runs; }));
+  EXPECT_TRUE(with([](DeflateStream& s) { ++s.run_index; }));
+}
+
 TEST(CheckProgram, ZstdBlocks) {
   const auto with = [](std::size_t block, const std::function<void(ZstdBlock&)>& change) {
     return refuses([&](Rows& r) { change(r.plan.zstd_blocks[block]); });
@@ -279,6 +308,8 @@ TEST(CheckProgram, RunsDoNotOverlap) {
   EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_blocks[3].runs = r.plan.zstd_blocks[2].runs; }));
   EXPECT_TRUE(refuses([](Rows& r) { r.plan.lz4_streams[0].run_index = 600; }));
   EXPECT_TRUE(refuses([](Rows& r) { --r.plan.lz4_streams[0].runs; }));
+  EXPECT_TRUE(refuses([](Rows& r) { --r.plan.deflate_streams[0].runs; }));
+  EXPECT_TRUE(refuses([](Rows& r) { --r.plan.deflate_streams[0].run_index; }));
 }
 
 TEST(CheckProgram, BlocksAreOfTheirFramesChunkAndUseTheirOwnTree) {
@@ -292,8 +323,8 @@ TEST(CheckProgram, BlocksAreOfTheirFramesChunkAndUseTheirOwnTree) {
 }
 
 TEST(CheckProgram, WorkIsBounded) {
-  EXPECT_FALSE(refuses([](Rows& r) { r.chunks = 3; }));
-  EXPECT_TRUE(refuses([](Rows& r) { r.chunks = 4; })) << "more than rows that write";
+  EXPECT_FALSE(refuses([](Rows& r) { r.chunks = 4; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.chunks = 5; })) << "more than rows that write";
   EXPECT_TRUE(refuses([](Rows& r) { r.plan.longest_unshuffle = 401; }));
   EXPECT_TRUE(refuses([](Rows& r) { r.plan.longest_unshuffle = 0xffffffff; }));
   EXPECT_TRUE(refuses([](Rows& r) { r.copies.insert(r.copies.end(), 6, r.copies[1]); }));

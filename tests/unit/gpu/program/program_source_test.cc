@@ -214,15 +214,15 @@ TEST(ProgramSource, BatchesAreTheEnginesAndEachChunkIsDecodedOnce) {
   run(view, 128 << 10, 2 << 20, result);
   expect_engines_batches(view, result);
   // 41 steps less the missing ones, of each variable.
-  EXPECT_EQ(result.counters.chunks_on_gpu, 5 * 35u);
+  EXPECT_EQ(result.counters.chunks_on_gpu, 6 * 35u);
   EXPECT_EQ(result.counters.chunks_on_cpu, 35u);
   EXPECT_EQ(result.counters.chunks_refused, 0u);
   EXPECT_GT(result.counters.chunks_shared, 40u);
   EXPECT_EQ(result.all.chunk_cache_hits, result.counters.chunks_shared);
-  EXPECT_EQ(result.all.chunks_fetched, 6 * 35u);
-  EXPECT_EQ(result.all.chunks_decoded, 6 * 35u);
+  EXPECT_EQ(result.all.chunks_fetched, 7 * 35u);
+  EXPECT_EQ(result.all.chunks_decoded, 7 * 35u);
   EXPECT_EQ(result.all.bytes_fetched, stored_bytes(data));
-  EXPECT_EQ(result.all.bytes_decoded, 6 * 35u * 40 * 100 * 4);
+  EXPECT_EQ(result.all.bytes_decoded, 7 * 35u * 40 * 100 * 4);
 }
 
 TEST(ProgramSource, ABatchWithAWrongPlanFailsAndTheOthersDoNot) {
