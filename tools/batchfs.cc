@@ -107,13 +107,16 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 /// The problem with the command line, in our words where CLI11's do not help.
 std::string usage_problem(const CLI::ParseError& error, const CLI::App& app) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+  // An option that is misspelt is often the one that is required.
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty() && extras[0].size() > 1 && extras[0][0] == '-') {
       const std::string name = extras[0].substr(0, extras[0].find('='));
       return "there is no option '" + name + "'" + did_you_mean(name, option_names(app));
     }
-    if (!extras.empty()) return "there is one argument too many: '" + extras[0] + "'";
+    if (!extras.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+      return "there is one argument too many: '" + extras[0] + "'";
   }
   return error.what();
 }

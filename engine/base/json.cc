@@ -187,21 +187,28 @@ void JsonRef::allow_only(std::initializer_list<std::string_view> known) const {
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
-  // Levenshtein distance, two rows.
+  // Levenshtein distance in which two letters that change places are one step: three rows.
   std::string best;
   if (name.size() > kMaxCompared) return best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxCompared) continue;
-    std::vector<std::size_t> previous(candidate.size() + 1), row(candidate.size() + 1);
+    std::vector<std::size_t> earlier(candidate.size() + 1), previous(candidate.size() + 1),
+        row(candidate.size() + 1);
     for (std::size_t j = 0; j <= candidate.size(); ++j) previous[j] = j;
     for (std::size_t i = 1; i <= name.size(); ++i) {
       row[0] = i;
       for (std::size_t j = 1; j <= candidate.size(); ++j) {
-        const bool same = std::tolower(static_cast<unsigned char>(name[i - 1])) ==
-                          std::tolower(static_cast<unsigned char>(candidate[j - 1]));
-        row[j] = std::min({previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (same ? 0 : 1)});
+        const auto same = [&](std::size_t a, std::size_t b) {
+          return std::tolower(static_cast<unsigned char>(name[a])) ==
+                 std::tolower(static_cast<unsigned char>(candidate[b]));
+        };
+        row[j] = std::min(
+            {previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (same(i - 1, j - 1) ? 0 : 1)});
+        if (i > 1 && j > 1 && same(i - 1, j - 2) && same(i - 2, j - 1))
+          row[j] = std::min(row[j], earlier[j - 2] + 1);
       }
+      std::swap(earlier, previous);
       std::swap(previous, row);
     }
     const bool has_something_in_common = previous.back() < std::max(name.size(), candidate.size());
@@ -210,6 +217,12 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
       best = candidate;
     }
   }
+  constexpr std::size_t kLeastPart = 4;  // letters; fewer are part of too many names
+  if (!best.empty() || name.size() < kLeastPart) return best;
+  for (const std::string& candidate : candidates)
+    if (candidate.find(name) != std::string::npos &&
+        (best.empty() || candidate.size() < best.size()))
+      best = candidate;
   return best;
 }
 

@@ -171,6 +171,16 @@ bool are_equal(const NdArray& a, const NdArray& b) {
          (a.data.size() == 0 || std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0);
 }
 
+/// The error for a dimension whose length differs; `other`: the length and the variable before.
+Error misfit(const Variable& variable, std::size_t d,
+             const std::pair<std::int64_t, std::string>& other) {
+  return Error(
+      ErrorCode::invalid_argument,
+      fmt::format("dimension '{0}' has length {1} in '{2}' and {3} in '{4}'; a view names "
+                  "arrays that fit together, \"variables\": [\"{2}\"]",
+                  variable.dims[d], other.first, other.second, variable.shape[d], variable.name));
+}
+
 }  // namespace
 
 Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path,
@@ -263,10 +273,7 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
       if (is_new) {
         dims_.emplace_back(variable.dims[d], variable.shape[d]);
       } else if (it->second.first != variable.shape[d]) {
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("dimension '{}' has length {} in '{}' and {} in '{}'", variable.dims[d],
-                        it->second.first, it->second.second, variable.shape[d], variable.name));
+        throw misfit(variable, d, it->second);
       }
     }
   repeated_dims_ = find_repeated_dims(variables_);

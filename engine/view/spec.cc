@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/json_comments.h"
+#include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "engine/view/order/order_spec.h"
 #include "engine/view/sources_spec.h"
@@ -49,6 +50,13 @@ std::string meant(const std::string& text, std::initializer_list<std::string_vie
   const std::size_t quote = advice.find('"');
   if (quote == std::string_view::npos) return std::string(usual);
   return std::string(advice.substr(quote + 1, advice.find('"', quote + 1) - quote - 1));
+}
+
+/// The value as the user wrote it, cut where it is long.
+std::string short_json(const Json& json) {
+  constexpr std::size_t kMost = 60;
+  const std::string text = json_text(json, -1);
+  return text.size() <= kMost ? text : json.is_array() ? "[...]" : "...";
 }
 
 /// A number of positions, or a duration for later.
@@ -106,7 +114,7 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
       if (const auto wrap = value.find("wrap")) spec.wrap = wrap->boolean();
       parse_every(value, spec);
       if (const auto edge = value.find("edge")) {
-        const std::string name = choice(*edge, {"drop", "pad", "partial"});
+        const std::string name = choice(*edge, {"drop", "pad", "partial"}, view_hints::kEdges);
         spec.edge = name == "drop" ? Edge::drop : name == "pad" ? Edge::pad : Edge::partial;
         if (spec.edge != Edge::drop && spec.size > kMaxPadded)
           throw edge->error(
@@ -146,12 +154,20 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   TensorDefinition tensor;
   tensor.name = checked_name(json, name);
   tensor.path = json.path();
+  if (json.value().is_array())
+    throw json.error(
+        fmt::format("expected an object; write {{\"variables\": {}}}", short_json(json.value())));
   allow_only(json, {"variables", "offsets", "stack", "dims", "broadcast", "coarsen"},
              view_hints::kTensor);
   TensorVariables variables = parse_tensor_variables(json.at("variables"));
   tensor.variables = std::move(variables.stored);
   tensor.made = std::move(variables.made);
-  if (const auto offsets = json.find("offsets"))
+  if (const auto offsets = json.find("offsets")) {
+    if (offsets->value().is_array())
+      throw offsets->error(
+          fmt::format("expected an object; write {{\"time\": {}}}, with the "
+                      "dimension",
+                      short_json(offsets->value())));
     for (const auto& [dim, list] : offsets->members()) {
       OffsetList parsed = parse_offsets(dim, list);
       if (parsed.durations.empty())
@@ -159,6 +175,7 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
       else
         tensor.durations.push_back(std::move(parsed));
     }
+  }
   if (const auto stack = json.find("stack")) {
     tensor.stack = stack->string();
     if (tensor.stack->empty()) throw stack->error("the name is empty");

@@ -28,8 +28,7 @@ std::string sample_dim(const Dataset& dataset) {
       largest = &variable;
   }
   if (largest == nullptr)
-    throw Error(ErrorCode::not_found,
-                "there is no variable to make batches of; name a group of the store");
+    throw Error(ErrorCode::not_found, "there is no variable to make batches of");
   std::string dim = largest->dims.front();
   for (const std::string& candidate : largest->dims)
     if (candidate == "time" || candidate == "init_time" || candidate == "date") dim = candidate;

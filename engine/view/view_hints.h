@@ -45,6 +45,10 @@ inline constexpr KeyHint kView[] = {
     {"stride", "write it per dimension: \"window\": {\"time\": {\"size\": 8, \"stride\": 4}}"},
     {"step", "write it per dimension: \"window\": {\"time\": {\"size\": 8, \"stride\": 4}}"},
     {"patch_size", "write it per dimension: \"window\": {\"latitude\": 48, \"longitude\": 48}"},
+    {"where", "it belongs to \"samples\": {\"where\": {\"time\": {\"month\": [6, 7, 8]}}}"},
+    {"mask", "it belongs to \"samples\": {\"mask\": {\"variable\": \"land_sea_mask\"}}"},
+    {"spacing", "it belongs to \"samples\": {\"spacing\": {\"time\": \"6h\"}}"},
+    {"list", "it belongs to \"samples\": {\"list\": \"samples.csv\"}"},
     {"sel", "labels and positions are chosen with \"select\""},
     {"isel",
      "positions are chosen with \"select\": {\"time\": {\"from\": \"#0\", \"to\": \"#9\"}}"},
@@ -96,6 +100,17 @@ inline constexpr KeyHint kWindow[] = {
     {"padding", "write \"edge\": \"pad\""},
     {"pad", "write \"edge\": \"pad\""},
     {"drop_last", "write \"edge\": \"drop\", which is the default"},
+};
+
+inline constexpr KeyHint kEdges[] = {
+    {"wrap", "write \"wrap\": true, without \"edge\""},
+    {"cyclic", "write \"wrap\": true, without \"edge\""},
+    {"periodic", "write \"wrap\": true, without \"edge\""},
+    {"circular", "write \"wrap\": true, without \"edge\""},
+    {"fill", "write \"pad\""},
+    {"zero", "write \"pad\", \"pad_value\": 0"},
+    {"skip", "write \"drop\""},
+    {"keep", "write \"partial\""},
 };
 
 inline constexpr KeyHint kBatch[] = {

@@ -67,6 +67,15 @@ bool has_big_endian(const Json& codecs) {
   return false;
 }
 
+std::string grid_problem(const std::string& name) {
+  return fmt::format("the chunk grid '{}' is not supported{}", name,
+                     name == "rectilinear"
+                         ? "; xarray copies the store to regular chunks, with "
+                           "ZARR_ARRAY__RECTILINEAR_CHUNKS=True: "
+                           "xr.open_zarr(STORE, chunks=None).drop_encoding().to_zarr(COPY)"
+                         : "");
+}
+
 }  // namespace
 
 ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::string& where) {
@@ -113,9 +122,7 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
           array.stored != nullptr ? array.stored->type() : parse_v3_type(root.at("data_type"));
       const Extension grid = parse_extension(root.at("chunk_grid"));
       if (grid.name != "regular")
-        throw root.at("chunk_grid")
-            .error(fmt::format("the chunk grid '{}' is not supported", grid.name),
-                   ErrorCode::not_supported);
+        throw root.at("chunk_grid").error(grid_problem(grid.name), ErrorCode::not_supported);
       const JsonRef lengths =
           JsonRef(grid.configuration, "chunk_grid.configuration").at("chunk_shape");
       array.chunk_shape = parse_dims(lengths, 1);

@@ -237,3 +237,60 @@ def test_a_coordinate_of_many_chunks_is_read_at_its_ends(good, tmp_path):
     assert "range" not in broken and "(x/0)" in broken["unreadable"]
     shown = good("inspect", tmp_path / "a.zarr").decode()
     assert "The values of these coordinates cannot be read:\n  x: " in shown
+
+
+@pytest.mark.parametrize("jitter", ["1 s", "1 ms", "1 ns"])
+def test_times_that_jitter_have_no_step(good, tmp_path, jitter):
+    size, unit = jitter.split()
+    times = np.datetime64("2020-01-01", "ns") + np.arange(50) * np.timedelta64(6, "h").astype("m8[ns]")
+    times[20] += np.timedelta64(int(size), unit)
+    xr.Dataset({"a": ("time", np.zeros(50))}, {"time": times}).to_zarr(tmp_path / "s.zarr", consolidated=False,
+                                                                       encoding={"time": {"units": "nanoseconds since 2020-01-01"}})
+    assert "step" not in inspect(good, tmp_path / "s.zarr")["arrays"]["time"]["range"]
+    assert "step" not in good("inspect", tmp_path / "s.zarr").decode()
+    assert "spacing" not in good("view", tmp_path / "s.zarr").decode()
+    good("show", tmp_path / "s.zarr", "-o", tmp_path / "s.html")
+    assert "step 6 h" not in (tmp_path / "s.html").read_text()
+
+
+@pytest.mark.parametrize("calendar", ["noleap", "360_day", "julian", "all_leap"])
+def test_times_of_other_calendars_are_shown_as_xarrays_dates(good, tmp_path, calendar):
+    times = xr.date_range("2000-02-27", periods=40, calendar=calendar, use_cftime=True)
+    xr.Dataset({"a": ("time", np.zeros(40))}, {"time": times}).to_zarr(tmp_path / "s.zarr", consolidated=False)
+    told = inspect(good, tmp_path / "s.zarr")["arrays"]["time"]["range"]
+    assert told["dates"] == {"first": times[0].isoformat(), "last": times[-1].isoformat(), "calendar": calendar}
+    assert (told["first"], told["last"], told["step"]) == (0, 39, 1)
+    words = f"{times[0].isoformat()[:10]} to {times[-1].isoformat()[:10]} {calendar}, step 1 d"
+    assert words in re.sub(r"\s+", " ", good("inspect", tmp_path / "s.zarr").decode())
+
+
+def test_a_group_whose_arrays_do_not_fit_has_a_next_step(good, fails, tmp_path):
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w")
+    group.create_array("stack", shape=(20, 16), chunks=(4, 8), dtype="u2")
+    group.create_array("noname", shape=(20, 6), chunks=(5, 6), dtype="f4")
+    advice = 'a view names arrays that fit together, "variables": ["noname"]'
+    text = re.sub(r"\s+", " ", good("inspect", tmp_path / "s.zarr").decode())
+    assert "Not all arrays of a group fit into one view: /: dimension 'dim_1' has length" in text
+    assert advice in text
+    assert advice in fails(1, "plan", tmp_path / "s.zarr", "--view", "-", input=b'{"window": {"dim_0": 1}}')
+    good("plan", tmp_path / "s.zarr", "--view", "-", input=b'{"window": {"dim_0": 1}, "variables": ["noname"]}')
+
+
+def test_a_group_without_variables_names_the_groups_that_have_arrays(fails, tmp_path):
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w")
+    group.create_array("x", shape=(4,), chunks=(4,), dtype="f4", dimension_names=["x"])
+    said = fails(1, "view", tmp_path / "s.zarr")
+    assert "there is no variable to make batches of" in said and "group" not in said
+    group.create_array("model/hist/tas", shape=(4,), chunks=(4,), dtype="f4", dimension_names=["x"])
+    assert "there is no variable to make batches of; --group can be model/hist" in fails(1, "view", tmp_path / "s.zarr")
+
+
+def test_rectilinear_chunks_are_named_with_the_copy_that_helps(good, tmp_path):
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w", zarr_format=3)
+    group.create_array("v", shape=(20, 6), chunks=(5, 6), dtype="f4")
+    file = tmp_path / "s.zarr/v/zarr.json"
+    metadata = json.loads(file.read_text())
+    metadata["chunk_grid"] = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[5, 15], [6]]}}
+    file.write_text(json.dumps(metadata))
+    said = inspect(good, tmp_path / "s.zarr")["arrays"]["v"]["unsupported"]
+    assert "the chunk grid 'rectilinear' is not supported; xarray copies the store to regular chunks" in said

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 
 import numcodecs
@@ -97,6 +98,17 @@ def test_statistics_check_and_show_read_a_view_from_standard_input(good, fails, 
     ({"window": {"time": {"size": 8, "step": 4}}}, 'write "stride"'),
     ({"select": {"time": {"start": "2000", "stop": "2001"}}}, 'the first label of a range is "from"'),
     ({"dtype": "float"}, 'write "float32"'),
+    ({"where": {"time": {"month": 6}}}, 'unknown key \'where\': it belongs to "samples": {"where": '),
+    ({"mask": {"variable": "lsm"}}, 'unknown key \'mask\': it belongs to "samples": {"mask": '),
+    ({"spacing": {"time": "6h"}}, 'unknown key \'spacing\': it belongs to "samples": {"spacing": '),
+    ({"list": "samples.csv"}, 'unknown key \'list\': it belongs to "samples": {"list": '),
+    ({"window": {"time": {"size": 3, "edge": "wrap"}}}, 'window.time.edge: \'wrap\' is none of drop, pad, partial: write "wrap": true'),
+    ({"samples": {"where": {"latitude": 3}}}, '\'latitude\' is not a dimension of "window"; "select" chooses'),
+    ({"tensors": {"x": ["t2m", "u"]}}, 'tensors.x: expected an object; write {"variables": ["t2m","u"]}'),
+    ({"tensors": {"x": {"variables": ["t2m"], "offsets": [-1, 0]}}}, 'tensors.x.offsets: expected an object; write {"time": [-1,0]}'),
+    ({"tensors": {"x": {"variables": ["t2m"], "offsets": {"time": 1}}}}, "tensors.x.offsets.time: expected a list; write [1]"),
+    ({"tensors": {"x": {"variables": ["t2m"], "offsets": {"time": "6h"}}}}, 'tensors.x.offsets.time: expected a list; write ["6h"]'),
+    ({"tensors": {"x": {"variables": [{"make": "zenith"}]}}}, "there is no channel 'zenith', did you mean 'cos_zenith'?"),
 ])
 def test_what_other_loaders_call_it_is_answered(said_of, change, words):
     assert words in said_of(json.dumps({"window": {"time": 1}, **change}))
@@ -232,3 +244,35 @@ def test_failures_for_programs_are_json(batchfs, words, command, code):
     assert (told["command"], told["code"]) == (command, code)
     for_people = batchfs(*words).stderr.decode()
     assert for_people == f"batchfs: {command} failed: {told['message']}\n"
+
+
+# ---- options, servers and places ----
+
+@pytest.mark.parametrize("arguments, option", [(["--veiw", "v.json"], "veiw"), (["--views", "v.json"], "views"),
+                                               (["--view", "v.json", "--veiw", "x"], "veiw")])
+def test_a_misspelt_option_is_named_before_the_required_one(fails, weather, arguments, option):
+    assert f"there is no option '--{option}', did you mean '--view'?" in fails(2, "plan", weather, *arguments)
+
+
+def test_a_refused_connection_says_so(fails):
+    with socket.socket() as reserved:  # bound, and nobody listens
+        reserved.bind(("127.0.0.1", 0))
+        said = fails(1, "inspect", f"http://127.0.0.1:{reserved.getsockname()[1]}/s.zarr", "--retries", "0")
+    assert "failed: connection refused" in said.lower()
+
+
+@pytest.mark.parametrize("command", [["statistics"], ["export", "--to", "npz"], ["show"]])
+def test_an_output_whose_folder_is_missing_names_the_folder(fails, weather, tmp_path, command):
+    (tmp_path / "view.json").write_text('{"window": {"time": 1}}')
+    view = [] if command == ["show"] else ["--view", tmp_path / "view.json"]
+    said = fails(1, *command, weather, *view, "-o", tmp_path / "none" / "x")
+    assert f"the folder '{tmp_path}/none' does not exist; make it first" in said
+    assert not (tmp_path / "none").exists()
+
+
+def test_rechunk_makes_one_folder_and_no_more(fails, good, weather, tmp_path):
+    said = fails(1, "rechunk", weather, "-o", tmp_path / "none" / "x")
+    assert f"the folder '{tmp_path}/none' does not exist; make it first" in said
+    assert not (tmp_path / "none").exists()
+    good("rechunk", weather, "-o", f"{tmp_path}/new/")
+    assert (tmp_path / "new").is_dir()

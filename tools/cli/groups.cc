@@ -1,5 +1,6 @@
 #include "tools/cli/groups.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "engine/dataset/fields.h"
 #include "engine/dataset/read_variable.h"
 #include "engine/store/icechunk/icechunk_store.h"
+#include "engine/view/view.h"
 #include "tools/cli/levels.h"
 #include "tools/cli/stores/named_arrays.h"
 
@@ -19,15 +21,21 @@ namespace batchfs {
 
 namespace {
 
+/// Groups with arrays, but for `group` and with a limit.
+std::vector<std::string> other_groups(const Hierarchy& hierarchy, const std::string& group) {
+  constexpr std::size_t kMost = 8;
+  std::set<std::string> others;
+  for (const auto& [path, array] : hierarchy.arrays)
+    if (const std::string parent = parent_group(path); parent != group && others.size() <= kMost)
+      others.insert(parent.empty() ? "/" : parent);
+  std::vector<std::string> names(others.begin(), others.end());
+  if (names.size() > kMost) names.back() = "...";
+  return names;
+}
+
 /// Error for a view of a group that contains only other groups.
 Error no_arrays(const Hierarchy& hierarchy, const std::string& group) {
-  constexpr std::size_t kMost = 8;
-  std::vector<std::string> others;
-  for (const auto& [path, array] : hierarchy.arrays)
-    if (const std::string parent = parent_group(path);
-        !parent.empty() && (others.empty() || others.back() != parent) && others.size() <= kMost)
-      others.push_back(parent);
-  if (others.size() > kMost) others.back() = "...";
+  const std::vector<std::string> others = other_groups(hierarchy, group);
   return Error(
       ErrorCode::not_found,
       fmt::format("{} has no arrays of its own{}",
@@ -143,6 +151,18 @@ std::string find_group(const Hierarchy& hierarchy, const std::string& typed,
     why += groups.empty() ? "; there are none but the root" : nearest_or_all(path, groups);
   }
   throw Error(ErrorCode::not_found, why, where);
+}
+
+std::string other_groups_text(const Hierarchy& hierarchy, const std::string& group) {
+  const std::vector<std::string> others = other_groups(hierarchy, group);
+  return others.empty() ? std::string() : "; --group can be " + join(others, ", ");
+}
+
+bool has_view_variables(const Dataset& dataset) {
+  return std::any_of(
+      dataset.variables().begin(), dataset.variables().end(), [](const Variable& variable) {
+        return !variable.is_coordinate && !variable.dims.empty() && fits_tensor(variable);
+      });
 }
 
 bool is_in_group(const std::string& path, const std::string& group) {

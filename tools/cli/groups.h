@@ -26,6 +26,12 @@ std::string without_slashes(std::string path);
 std::string find_group(const Hierarchy& hierarchy, const std::string& typed,
                        const std::string& where);
 
+/// "; --group can be a, b": other groups with arrays, a few; empty if there are none.
+std::string other_groups_text(const Hierarchy& hierarchy, const std::string& group);
+
+/// Has the dataset a variable that a view can deliver?
+bool has_view_variables(const Dataset& dataset);
+
 /// Is the node at `path` the group, or below it?
 bool is_in_group(const std::string& path, const std::string& group);
 

@@ -21,10 +21,10 @@ T load(const std::byte* element) {
   return value;
 }
 
-template <class T>
-void append_number(std::string& out, T value) {
+template <class T, class... Format>
+void append_number(std::string& out, T value, Format... format) {
   char digits[64];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  const auto end = std::to_chars(digits, digits + sizeof digits, value, format...).ptr;
   out.append(digits, end);
 }
 
@@ -39,7 +39,12 @@ void append_float(std::string& out, T value, TextStyle style) {
     return;
   }
   const std::size_t before = out.size();
-  append_number(out, value);
+  // Like Python: the shortest text of 300000 would be 3e+05.
+  const T size = std::fabs(value);
+  if (style == TextStyle::people && (size == 0 || (size >= T(1e-4) && size < T(1e16))))
+    append_number(out, value, std::chars_format::fixed);
+  else
+    append_number(out, value);
   if (out.find_first_of(".e", before) == std::string::npos) out += ".0";
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/system_error.h"
+#include "engine/store/output/parent_folder.h"
 
 namespace batchfs {
 
@@ -52,6 +53,7 @@ std::string end_of_links(std::filesystem::path path) {
 }  // namespace
 
 void write_whole_file(const std::string& path, const std::string& text) {
+  expect_parent_folder(path);
   std::error_code none;
   const std::filesystem::file_status status = std::filesystem::status(path, none);
   // A device or a pipe cannot be replaced: as root, renaming over /dev/null would remove it.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "engine/store/icechunk/icechunk_store.h"
 #include "engine/zarr/revision_text.h"
 #include "tools/cli/command.h"
@@ -47,6 +49,10 @@ Json range_json(const CoordinateRange& range) {
   Json json = {{"first", value_json(range.type, range.first)},
                {"last", value_json(range.type, range.last)}};
   if (range.step) json["step"] = *range.step;
+  if (range.dates)
+    json["dates"] = {{"first", range.dates->first},
+                     {"last", range.dates->last},
+                     {"calendar", calendar_name(range.dates->calendar)}};
   return json;
 }
 

@@ -22,6 +22,7 @@
 #include "tools/cli/view_memory.h"
 #include "tools/cli/view_options.h"
 #include "tools/cli/whole_file.h"
+#include "tools/page/number_text.h"
 #include "tools/tasks/task_run.h"
 
 namespace batchfs {
@@ -56,8 +57,6 @@ Json document(Json origin, const std::vector<VariableStatistics>& statistics,
   return origin;
 }
 
-std::string number_text(double value) { return fmt::format("{:.6g}", value); }
-
 /// "level=500": which of a variable's entries.
 std::string entry_text(const VariableStatistics& variable, const Json& coordinates,
                        std::int64_t entry) {
@@ -85,7 +84,7 @@ std::string table_text(const std::vector<VariableStatistics>& statistics, const 
       const bool any = m.count > 0;
       const bool steps = !variable.tendency_dim.empty() && variable.tendencies[i].count > 0;
       const auto text = [](bool known, double value) {
-        return known ? number_text(value) : std::string("-");
+        return known ? number_text(value, 6) : std::string("-");
       };
       table.add({printable(variable.name) +
                      (variable.log_scale ? fmt::format(", log1p, scale {:g}", *variable.log_scale)

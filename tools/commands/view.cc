@@ -78,6 +78,9 @@ StarterView make_starter(const OpenedStore& opened, const ViewCommandOptions& op
     if (dataset.variables().empty() && !opened.hierarchy->complete)
       throw Error(ErrorCode::not_found,
                   "no array of the group is known; " + naming_advice(*opened.hierarchy));
+    if (!has_view_variables(dataset))
+      throw Error(ErrorCode::not_found, "there is no variable to make batches of" +
+                                            other_groups_text(*opened.hierarchy, opened.group));
     return options.has_shape() ? shaped_starter_view(dataset, options.name, options.shape)
                                : starter_view(dataset, options.name);
   }

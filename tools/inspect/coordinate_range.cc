@@ -7,8 +7,11 @@
 #include <fmt/format.h>
 
 #include "engine/dataset/converter.h"
+#include "engine/dataset/labels.h"
 #include "engine/dataset/read_variable.h"
 #include "tools/cli/value_text.h"
+#include "tools/inspect/even_step.h"
+#include "tools/page/number_text.h"
 
 namespace batchfs {
 
@@ -16,7 +19,6 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = 1 << 20, kMaxChunkBytes = 64 << 20;
 constexpr std::int64_t kMaxChunks = 4, kMaxStrings = 4096;
-constexpr double kSame = 1e-4;  // of a step: float32 coordinates are not exact
 
 /// `count` elements from `first` on, decoded. Throws not_supported for times out of range.
 NdArray elements(const Variable& variable, const CfDecoding& cf, std::int64_t first,
@@ -45,80 +47,50 @@ NdArray readable_elements(const Variable& variable, CfDecoding& cf, std::int64_t
   return elements(variable, cf, first, count);
 }
 
-template <class T>
-std::optional<double> step_of(const NdArray& values) {
-  const auto count = static_cast<std::size_t>(values.shape[0]);
-  const auto at = [&](std::size_t i) {
-    T value;
-    std::memcpy(&value, values.data.data() + i * sizeof value, sizeof value);
-    return static_cast<long double>(value);
+/// The range of `values`: all labels, or the first and the last.
+CoordinateRange range_of(NdArray values, const CfDecoding& cf, bool all) {
+  const Dataset::Index index{std::move(values), cf};
+  const NdArray& labels = index.values;
+  const std::int64_t count = labels.shape[0];
+  const auto element = [&](std::int64_t i) {
+    const std::byte* begin =
+        labels.data.data() + static_cast<std::size_t>(i) * labels.type.itemsize;
+    return std::vector<std::byte>(begin, begin + labels.type.itemsize);
   };
-  const long double step = (at(count - 1) - at(0)) / static_cast<long double>(count - 1);
-  if (!std::isfinite(step) || step == 0) return std::nullopt;
-  for (std::size_t i = 1; i < count; ++i)
-    if (!(std::fabs(at(i) - at(i - 1) - step) <= kSame * std::fabs(step))) return std::nullopt;
-  return static_cast<double>(step);
-}
-
-std::optional<double> step_of(const NdArray& values) {
-  if (values.shape.size() != 1 || values.shape[0] < 2) return std::nullopt;
-  const std::uint32_t size = values.type.itemsize;
-  switch (values.type.kind) {
-    case Kind::floating:
-      return size == 4   ? step_of<float>(values)
-             : size == 8 ? step_of<double>(values)
-                         : std::nullopt;
-    case Kind::signed_int:
-      return size == 1   ? step_of<std::int8_t>(values)
-             : size == 2 ? step_of<std::int16_t>(values)
-             : size == 4 ? step_of<std::int32_t>(values)
-                         : step_of<std::int64_t>(values);
-    case Kind::unsigned_int:
-      return size == 1   ? step_of<std::uint8_t>(values)
-             : size == 2 ? step_of<std::uint16_t>(values)
-             : size == 4 ? step_of<std::uint32_t>(values)
-                         : step_of<std::uint64_t>(values);
-    case Kind::datetime:
-    case Kind::timedelta:
-      return step_of<std::int64_t>(values);
-    default:
-      return std::nullopt;
+  CoordinateRange range{labels.type, element(0), element(count - 1), std::nullopt, std::nullopt};
+  const auto times = TimeAxis::of(index);
+  if (!times || labels.type.kind == Kind::datetime) {
+    if (all) range.step = even_step(labels);
+    return range;
   }
-}
-
-CoordinateRange range_of(const NdArray& values) {
-  const auto element = [&](std::size_t i) {
-    const std::byte* begin = values.data.data() + i * values.type.itemsize;
-    return std::vector<std::byte>(begin, begin + values.type.itemsize);
-  };
-  return {values.type, element(0), element(static_cast<std::size_t>(values.shape[0]) - 1),
-          step_of(values), ""};
+  range.dates = {times->calendar(), times->text(0), times->text(count - 1),
+                 cf.counts_from->step_ns};
+  if (all)
+    if (const auto step = even_step(*times, count))
+      range.step = *step / static_cast<double>(cf.counts_from->step_ns);
+  return range;
 }
 
 CoordinateRange read_range(const Variable& variable) {
   const std::int64_t count = variable.shape[0];
-  if (variable.strings != nullptr) return range_of(read_variable(variable));
-  if (variable.cf.joined_characters > 0) {
-    NdArray values = read_variable(variable);
-    return range_of(values);
-  }
-  const Array& array = *variable.array;
   CfDecoding cf = variable.cf;
+  if (variable.strings != nullptr || cf.joined_characters > 0)
+    return range_of(read_variable(variable), cf, true);
+  const Array& array = *variable.array;
   const bool small = static_cast<std::uint64_t>(count) * array.type().itemsize <= kMaxBytes &&
                      array.grid().chunk_count() <= kMaxChunks;
-  CoordinateRange range;
   if (small) {
-    range = range_of(readable_elements(variable, cf, 0, count));
-  } else {
-    NdArray last = readable_elements(variable, cf, count - 1, 1);
-    const bool numbers = !cf.note.empty();
-    range = range_of(readable_elements(variable, cf, 0, 1));
-    if (!numbers && !cf.note.empty()) last = readable_elements(variable, cf, count - 1, 1);
-    range.last.assign(last.data.data(), last.data.data() + last.type.itemsize);
-    range.step = std::nullopt;
+    NdArray values = readable_elements(variable, cf, 0, count);
+    return range_of(std::move(values), cf, true);
   }
-  range.note = cf.note;
-  return range;
+  NdArray last = readable_elements(variable, cf, count - 1, 1);
+  const bool numbers = !cf.note.empty();
+  const NdArray first = readable_elements(variable, cf, 0, 1);
+  if (!numbers && !cf.note.empty()) last = readable_elements(variable, cf, count - 1, 1);
+  NdArray ends{first.type, {2}, Buffer(2 * first.data.size())};
+  std::memcpy(ends.data.data(), first.data.data(), first.data.size());
+  std::memcpy(ends.data.data() + first.data.size(), last.data.data(), first.data.size());
+  return range_of(std::move(ends), cf, false);
 }
 
 /// "2000-01-01T06:00:00.000000000" -> "2000-01-01T06:00", "2000-01-01T00:00:00" -> "2000-01-01".
@@ -179,13 +151,20 @@ std::optional<CoordinateRange> coordinate_range(const Variable& variable) {
 }
 
 std::string range_text(const CoordinateRange& range, const std::string& units) {
-  std::string text = value_text(range.type, range.first);
-  const std::string last = value_text(range.type, range.last);
+  const auto& dates = range.dates;
+  std::string text = dates ? short_time(dates->first) : value_text(range.type, range.first);
+  const std::string last = dates ? short_time(dates->last) : value_text(range.type, range.last);
   if (last != text) text += " to " + last;
-  if (!units.empty()) text += " " + units;
+  if (dates)
+    text.append(" ").append(calendar_name(dates->calendar));
+  else if (!units.empty())
+    text += " " + units;
   if (!range.step) return text;
+  if (dates)
+    return text + ", step " +
+           time_step_text(*range.step * static_cast<double>(dates->count_nanoseconds));
   const bool time = range.type.kind == Kind::datetime || range.type.kind == Kind::timedelta;
-  if (!time) return text + fmt::format(", step {:.6g}", *range.step);
+  if (!time) return text + ", step " + number_text(*range.step, 6);
   return range.type.unit == "ns" ? text + ", step " + time_step_text(*range.step) : text;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/dataset/calendar.h"
 #include "engine/dataset/dataset.h"
 
 namespace batchfs {
@@ -13,10 +14,15 @@ namespace batchfs {
 struct CoordinateRange {
   DataType type;                       // of the values, decoded
   std::vector<std::byte> first, last;  // one element each
-  /// Distance of neighbours, equal everywhere; for times in counts of the unit. nullopt: not equal,
-  /// or unknown because only both ends were read.
+  /// even_step(), for times in counts of the unit; nullopt also where only both ends were read.
   std::optional<double> step;
-  std::string note;  // units and calendar of times that are numbers
+  /// The ends of times that are numbers, in their calendar.
+  struct Dates {
+    Calendar calendar;
+    std::string first, last;         // "2000-02-30T06:00:00"; "NaT"
+    std::int64_t count_nanoseconds;  // in one count
+  };
+  std::optional<Dates> dates;
 };
 
 /// Reads a coordinate completely if it has at most 1 MiB in at most four chunks; else its first and
@@ -24,7 +30,8 @@ struct CoordinateRange {
 /// 64 MiB. Throws what reading throws.
 std::optional<CoordinateRange> coordinate_range(const Variable& variable);
 
-/// "90 to -90 degrees_north, step -0.25", "2000-01-01 to 2000-12-31T18:00, step 6 h", "500 hPa".
+/// "90 to -90 degrees_north, step -0.25", "2000-01-01 to 2000-12-31T18:00, step 6 h", "500 hPa",
+/// "2000-01-01 to 2000-02-30 360_day, step 1 d".
 std::string range_text(const CoordinateRange& range, const std::string& units = "");
 
 }  // namespace batchfs

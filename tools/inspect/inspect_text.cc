@@ -10,7 +10,6 @@
 
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
-#include "engine/view/view.h"
 #include "engine/zarr/codecs_text.h"
 #include "engine/zarr/revision_text.h"
 #include "tools/cli/given_options.h"
@@ -201,16 +200,14 @@ std::string group_text(const Entries& entries, const TextLayout& layout) {
   return out + (out.empty() ? "" : "\n") + arrays_text(others, layout);
 }
 
-/// Can views be made of the group?
-bool has_views(const OpenedStore& opened, const std::string& group) {
+/// Can views be made of the group? `misfit`: why not of all of its arrays, if they do not fit
+/// together.
+bool has_views(const OpenedStore& opened, const std::string& group, std::string& misfit) {
   if (opened.hierarchy->ome.images.contains(group)) return true;
   try {
-    const Dataset dataset(opened.store, *opened.hierarchy, group);
-    return std::any_of(
-        dataset.variables().begin(), dataset.variables().end(), [](const Variable& variable) {
-          return !variable.is_coordinate && !variable.dims.empty() && fits_tensor(variable);
-        });
-  } catch (const Error&) {  // its dimensions do not fit together
+    return has_view_variables(Dataset(opened.store, *opened.hierarchy, group));
+  } catch (const Error& error) {
+    misfit = error.why();
     return false;
   }
 }
@@ -223,16 +220,25 @@ std::string next_text(const OpenedStore& opened, const std::vector<InspectedArra
     if (const std::string group = parent_group(entry.metadata->path);
         std::find(groups.begin(), groups.end(), group) == groups.end())
       groups.push_back(group);
-  std::string out;
-  std::size_t named = 0;
+  std::string out, misfits;
+  std::size_t named = 0, unfit = 0;
   for (const std::string& group : groups) {
-    if (!has_views(opened, group)) continue;
-    if (++named > kMost) return out + "  or another group\n";
+    std::string misfit;
+    if (!has_views(opened, group, misfit)) {
+      if (!misfit.empty() && ++unfit <= kMost)
+        misfits += "  " + printable(path_text(group) + ": " + misfit) + "\n";
+      continue;
+    }
+    if (++named > kMost) {
+      out += "  or another group\n";
+      break;
+    }
     out += named == 1 ? "\nNext: " : "  or: ";
     out += "batchfs view " +
            (group.empty() ? "" : "--group " + printable(shell_word(group)) + " ") +
            printable(words_of(opened.given) + shell_word(opened.store->url())) + " > view.json\n";
   }
+  if (!misfits.empty()) out += "\nNot all arrays of a group fit into one view:\n" + misfits;
   return out;
 }
 

@@ -86,7 +86,8 @@ InspectedArray inspect_array(const OpenedStore& opened, const ArrayMetadata& met
     examine_chunks(opened, std::shared_ptr<const ArrayMetadata>(opened.hierarchy, &metadata),
                    entry);
   } catch (const Error& error) {
-    entry.unsupported = error.why();
+    // Metadata that are not supported say why themselves; what else does not fit follows from it.
+    if (entry.unsupported.empty()) entry.unsupported = error.why();
   }
   if (!entry.unsupported.empty()) return entry;
   for (const auto& [ending, field] : field_variables(metadata))

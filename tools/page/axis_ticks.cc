@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/page/number_text.h"
+
 namespace batchfs {
 
 namespace {
@@ -57,7 +59,7 @@ std::vector<double> ticks_between(double from, double to, int most) {
   return ticks;
 }
 
-std::string tick_text(double value) { return fmt::format("{:.6g}", value); }
+std::string tick_text(double value) { return number_text(value, 6); }
 
 std::string count_tick_text(double count) {
   constexpr double kExact = 1e4, kThousand = 1e3;

@@ -240,8 +240,8 @@ std::string show_page(const ShowPage& page) {
   out += "</ul></nav>\n<h2 id=\"arrays\">Groups and arrays</h2>\n" + tree(page, links);
   if (has_variables)
     out +=
-        "<h2 id=\"variables\">Variables</h2>\n<p class=\"of\">From a small part of each "
-        "variable.</p>\n" +
+        "<h2 id=\"variables\">Variables</h2>\n<p class=\"of\">From a part of each "
+        "variable that is large.</p>\n" +
         sections + left_out;
   if (!page.views.empty()) {
     out += "<h2 id=\"views\">Views</h2>\n";

@@ -14,6 +14,7 @@
 #include "fs/formats/png.h"
 #include "fs/formats/preview.h"
 #include "tools/cli/text_layout.h"
+#include "tools/page/number_text.h"
 #include "tools/show/coastline.h"
 
 namespace batchfs {
@@ -279,13 +280,14 @@ ShownVariable VariableReader::look_at(const ColourSet& set, const SampleLimits& 
                                           : ColourStretch::of({&means[p], 1}));
       names.push_back(set.parts[p].name);
       if (set.own_ranges)
-        names.back() += fmt::format(" {:.5g} to {:.5g}", stretches[p].low, stretches[p].high);
+        names.back() += fmt::format(" {} to {}", number_text(stretches[p].low, 5),
+                                    number_text(stretches[p].high, 5));
     }
     constexpr std::size_t kMaxTitle = 300;
     shown.title = shortened(join(names, ", "), kMaxTitle);
     if (!set.own_ranges && !set.holds_bytes)
-      shown.title +=
-          fmt::format(": {:.5g} to {:.5g}, without 2 % at each end", common.low, common.high);
+      shown.title += fmt::format(": {} to {}, without 2 % at each end", number_text(common.low, 5),
+                                 number_text(common.high, 5));
     const bool flipped = add_frame(shown, *first.variable, *first.coordinates, first.sample);
     add_png(shown, flipped, PngColours::full, [&](std::size_t at) {
       std::array<double, 3> colour{};

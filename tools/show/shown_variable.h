@@ -37,6 +37,11 @@ struct ShownVariable {
   std::string coast;  // coast_path() for picture_size()
   ChunkPresence presence;
   const InspectedArray* array = nullptr;  // null: several arrays, see `title`
+
+  /// Does the summary hold every value of the array?
+  bool is_whole() const {
+    return array != nullptr && summary.count == element_count(array->metadata->shape);
+  }
 };
 
 /// Width and height of a picture on the page, in user units: neither too flat nor too high.

@@ -12,6 +12,7 @@
 #include "tools/cli/text_layout.h"
 #include "tools/page/axis_ticks.h"
 #include "tools/page/html.h"
+#include "tools/page/number_text.h"
 #include "tools/page/svg.h"
 
 namespace batchfs {
@@ -82,9 +83,11 @@ std::string map_figure(const ShownVariable& variable, CoastSymbols& coasts) {
 
 std::string facts_table(const ShownVariable& variable) {
   const SampleSummary& s = variable.summary;
-  std::string rows = fact_row(
-      "Sample", fmt::format("{} in {}, {} decoded", counted(s.count, "value"),
-                            counted(variable.chunks, "chunk"), format_size(variable.bytes)));
+  const bool whole = variable.is_whole();
+  std::string rows =
+      fact_row(whole ? "Read" : "Sample",
+               fmt::format("{} in {}, {} decoded", counted(s.count, "value"),
+                           counted(variable.chunks, "chunk"), format_size(variable.bytes)));
   rows += fact_row("Missing", share_text(s.missing, s.count));
   if (s.infinite > 0) rows += fact_row("Infinite", share_text(s.infinite, s.count));
   if (s.finite() > 0) {
@@ -92,8 +95,8 @@ std::string facts_table(const ShownVariable& variable) {
                      value_text(s.min) + " to " + with_units(value_text(s.max), variable.units));
     rows += fact_row("Mean", with_units(value_text(s.mean), variable.units));
   }
-  return "<div class=\"wide\"><table class=\"facts\"><caption>Of the sample, not of the whole "
-         "array</caption>" +
+  return fmt::format("<div class=\"wide\"><table class=\"facts\"><caption>{}</caption>",
+                     whole ? "Of all values" : "Of the sample, not of the whole array") +
          rows + "</table></div>\n";
 }
 
@@ -167,10 +170,7 @@ h3 { font-size: 1.05em; margin: 2em 0 .2em; overflow-wrap: anywhere; } section {
 @media print { section { break-inside: avoid-page; } h3 { break-after: avoid; } * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 )";
 
-std::string value_text(double value) {
-  const std::string text = fmt::format("{:.5g}", value);
-  return text == "-0" ? "0" : text;
-}
+std::string value_text(double value) { return number_text(value, 5); }
 
 std::string share_text(std::int64_t part, std::int64_t all) {
   const std::string count = format_count(static_cast<std::uint64_t>(part));
@@ -228,8 +228,8 @@ std::string histogram_picture(const SampleSummary& summary, const std::string& n
                      value_text(summary.min / 2 + summary.max / 2), "middle") +
             svg_text(kSectionWidth - kRight, kTop + kHeight + 16,
                      with_units(value_text(summary.max), units.size() < 20 ? units : ""), "end");
-  return svg_picture(fmt::format("Histogram of the sample of {}, from {} to {}", name,
-                                 value_text(summary.min), value_text(summary.max)),
+  return svg_picture(fmt::format("Histogram of {}, from {} to {}", name, value_text(summary.min),
+                                 value_text(summary.max)),
                      kSectionWidth, kTop + kHeight + 24, inside);
 }
 
@@ -291,6 +291,7 @@ std::string variable_section(const ShownVariable& variable, const std::string& i
   if (!variable.units.empty()) words.push_back("[" + html_cut(variable.units, kMaxShownName) + "]");
   if (!variable.type.empty()) words.push_back(html_cut(variable.type, kMaxShownName));
   out += "<p class=\"of\">" + join(words, " &middot; ") + "</p>\n";
+  const bool whole = variable.is_whole();
   if (!variable.why_not.empty()) {
     out += no_picture(variable);
   } else {
@@ -298,10 +299,13 @@ std::string variable_section(const ShownVariable& variable, const std::string& i
     if (!variable.png.empty())
       out += map_figure(variable, coasts);
     else if (variable.summary.finite() == 0 && variable.summary.count > 0)
-      out += "<p>No picture: every value of the sample is missing" +
+      out += std::string("<p>No picture: every value ") + (whole ? "" : "of the sample ") +
+             "is missing" +
              html_cut(variable.position.empty() ? "" : ", at " + variable.position, kMaxShownText) +
              ".</p>\n";
-    out += "</div>\n<div>" + histogram_picture(variable.summary, variable.path, variable.units) +
+    out += "</div>\n<div>" +
+           histogram_picture(variable.summary, (whole ? "" : "the sample of ") + variable.path,
+                             variable.units) +
            facts_table(variable) + "</div></div>\n";
   }
   return out + chunks_part(variable) + "</section>\n";

@@ -423,6 +423,10 @@ Error HttpTransfer::failure(CURLcode code) const {
       if (lacks_descriptor())
         return error(ErrorCode::io, fmt::format("connecting to {}: {}", host,
                                                 describe_system_error(socket_error_)));
+      if (long number = 0;
+          curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &number) == CURLE_OK && number != 0)
+        return error(ErrorCode::io, fmt::format("connecting to {} failed: {}", host,
+                                                describe_system_error(static_cast<int>(number))));
       return error(ErrorCode::io, fmt::format("connecting to {} failed", host));
     case CURLE_OPERATION_TIMEDOUT:
       return error(ErrorCode::timed_out, fmt::format("connecting to {} takes too long", host));

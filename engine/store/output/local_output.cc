@@ -18,6 +18,7 @@
 #include "engine/base/descriptor.h"
 #include "engine/base/system_error.h"
 #include "engine/store/output/output_store.h"
+#include "engine/store/output/parent_folder.h"
 
 namespace batchfs {
 
@@ -157,7 +158,8 @@ class LocalOutput final : public OutputStore {
     return Error(code, why, path.string());
   }
 
-  static void make_folder(const std::filesystem::path& path) {
+  void make_folder(const std::filesystem::path& path) const {
+    expect_parent_folder(root_);
     std::error_code error;
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       std::filesystem::create_directories(path, error);
@@ -167,7 +169,7 @@ class LocalOutput final : public OutputStore {
     if (error) throw failure(error.value(), "making the folder", path);
   }
 
-  static Descriptor create(const std::filesystem::path& part) {
+  Descriptor create(const std::filesystem::path& part) const {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
     Descriptor file(::open(part.c_str(), kFlags, 0666));
     if (file.get() < 0 && errno == ENOENT) {

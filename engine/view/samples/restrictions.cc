@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/counted.h"
+#include "engine/base/json.h"
 #include "engine/dataset/labels.h"
 #include "engine/view/samples/where.h"
 #include "engine/view/view_limits.h"
@@ -65,9 +66,15 @@ constexpr std::int64_t kMaxChecked = 8 << 20;
 /// The number of the window dimension that a restriction names.
 std::size_t window_of(const RestrictedView& view, const std::string& dim, const std::string& path) {
   const int number = window_number(view.windows, dim);
-  if (number < 0)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: '{}' is not a dimension of \"window\"", path, dim));
+  if (number < 0) {
+    std::vector<std::string> names;
+    for (const WindowDim& window : view.windows) names.push_back(window.name);
+    const std::string near = did_you_mean(dim, names);
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: '{}' is not a dimension of \"window\"{}", path, dim,
+                    near.empty() ? "; \"select\" chooses positions along the others" : near));
+  }
   return static_cast<std::size_t>(number);
 }
 

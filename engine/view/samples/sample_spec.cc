@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "engine/view/view_hints.h"
 
@@ -67,6 +68,8 @@ OffsetList parse_offsets(const std::string& dim, const JsonRef& json) {
   constexpr std::int64_t kMaxStep = INT64_C(1) << 40;
   constexpr std::size_t kMaxDurations = 1024;
   OffsetList list{dim, {}, {}, json.path()};
+  if (json.value().is_number() || json.value().is_string())
+    throw json.error(fmt::format("expected a list; write [{}]", json_text(json.value(), -1)));
   for (const JsonRef& element : json.elements()) {
     const bool is_duration = element.is_string();
     if (is_duration ? !list.steps.empty() : !list.durations.empty())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Iterator
 from typing import Any
@@ -275,7 +276,9 @@ class Batch:
             raise TypeError(f"the tensors of a batch are found by name, {names}, not by {name!r}")
         tensor: Tensor | None = self.get(name)
         if tensor is None:
-            raise KeyError(name)
+            near = difflib.get_close_matches(name, self.keys(), 1)
+            raise KeyError(f"there is no tensor {name!r}" + (f", did you mean {near[0]!r}?" if near else "")
+                           + "; the batch has " + ", ".join(self.keys()))
         return tensor
 
     def get(self, name: str, default: Any = None) -> Any:

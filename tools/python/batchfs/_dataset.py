@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
+import pathlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -74,7 +75,7 @@ class Dataset:
             try:
                 return _core.open(at, name, rank, world, prefetch, mode, core_device, device_memory)
             except Error as error:
-                raise (_about_part(error, part) if is_served else error) from None
+                raise (_about_part(error, part, view) if is_served else error) from None
 
         self._connect: Callable[[str], _core.Reader] = connect
         self._take(self._connect(os.fspath(place)) if self._server is None else self._server.connect(self._connect))
@@ -371,12 +372,24 @@ def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> 
     return dataset
 
 
-def _about_part(error: Error, part: str | None) -> Error:
+def _has_split(view: Any) -> bool:
+    """May the view have a "split"? A file is not parsed, only searched for the word."""
+    if isinstance(view, Mapping):
+        return "split" in view
+    try:
+        return "split" in pathlib.Path(view).read_text(encoding="utf-8")
+    except (OSError, TypeError, ValueError):
+        return True
+
+
+def _about_part(error: Error, part: str | None, view: Any) -> Error:
     """The error of opening a store: its server has one view, or the parts of one, which it calls views."""
     views = str(error).partition("there are ")[2].partition(" (")[0]
     if part is None and str(error).startswith("say which view"):
         return InvalidArgument(f'the view has a "split": pass a part, part={views.split(", ")[0]!r} for instance; there are {views}')
     if part is not None and str(error).startswith(f"there is no view '{part}'"):
+        if not _has_split(view):
+            return NotFound(f"the view has no part '{part}': it has no \"split\"; leave part out, or add one")
         return NotFound(f"the view has no part '{part}'; there are {views}" if views else f"the view has no part '{part}'")
     return error
 

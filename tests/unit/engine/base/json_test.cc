@@ -86,6 +86,12 @@ TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("xyzzyxyz", {"temperature", "salinity"}), "");
   EXPECT_EQ(nearest("tt", {"q", "uv"}), "");  // two changes make anything of it
   EXPECT_EQ(nearest("tt", {"q", "t"}), "t");
+  // Two letters that change places are one mistake.
+  EXPECT_EQ(nearest("--veiw", {"--size", "--vein", "--view"}), "--vein");
+  EXPECT_EQ(nearest("--veiw", {"--pew", "--view"}), "--view");
+  // A name that contains it is near, the shortest of several.
+  EXPECT_EQ(nearest("zenith", {"azimuth_of_noon", "mean_cos_zenith", "cos_zenith"}), "cos_zenith");
+  EXPECT_EQ(nearest("cos", {"azimuth_of_noon", "cosine_of_zenith"}), "");  // part of too many names
 }
 
 TEST(Nearest, OrAllThereAre) {

@@ -175,7 +175,9 @@ TEST(MetadataV3, WhatIsNotHandledLeavesTheMetadataReadable) {
   EXPECT_EQ(unsupported(R"({"data_type": "float16x2"})"),
             "data_type: the data type 'float16x2' is not supported");
   EXPECT_EQ(unsupported(R"({"chunk_grid": {"name": "rectilinear", "configuration": {}}})"),
-            "chunk_grid: the chunk grid 'rectilinear' is not supported");
+            "chunk_grid: the chunk grid 'rectilinear' is not supported; xarray copies the store to "
+            "regular chunks, with ZARR_ARRAY__RECTILINEAR_CHUNKS=True: "
+            "xr.open_zarr(STORE, chunks=None).drop_encoding().to_zarr(COPY)");
   EXPECT_EQ(unsupported(R"({"chunk_key_encoding": {"name": "fanout"}})"),
             "chunk_key_encoding: the chunk key encoding 'fanout' is not supported");
   EXPECT_EQ(unsupported(R"({"storage_transformers": [{"name": "x"}]})"),

@@ -32,8 +32,34 @@ TEST(CoordinateRange, TimesAreDates) {
                          {{"units", "hours since 2000-01-01"}})
       .add<std::int64_t>("far", "<i8", {"far"}, {2}, {0, 1}, {{"units", "days since 3000-01-01"}});
   EXPECT_EQ(text_of(data, "time"), "2000-01-01 to 2000-01-01T12:00, step 6 h");
-  // Times outside the range of datetime64[ns] stay numbers.
-  EXPECT_EQ(text_of(data, "far"), "0 to 1, step 1");
+  // datetime64[ns] does not hold these: they are numbers, shown as dates.
+  EXPECT_EQ(text_of(data, "far", "days since 3000-01-01"),
+            "3000-01-01 to 3000-01-02 standard, step 1 d");
+}
+
+TEST(CoordinateRange, TimesOfOtherCalendarsAreDatesOfTheCalendar) {
+  MemoryData data;
+  const auto add = [&](const std::string& name, const std::string& calendar,
+                       const std::vector<std::int64_t>& days) {
+    data.add<std::int64_t>(name, "<i8", {name}, {std::ssize(days)}, days,
+                           {{"units", "days since 2000-02-27"}, {"calendar", calendar}});
+  };
+  add("noleap", "noleap", {0, 1, 2});
+  add("days", "360_day", {0, 3, 6});
+  add("jitter", "julian", {0, 1, 3});
+  EXPECT_EQ(text_of(data, "noleap"), "2000-02-27 to 2000-03-01 noleap, step 1 d");
+  EXPECT_EQ(text_of(data, "days"), "2000-02-27 to 2000-03-03 360_day, step 3 d");
+  EXPECT_EQ(text_of(data, "jitter"), "2000-02-27 to 2000-03-01 julian");
+}
+
+TEST(CoordinateRange, BothEndsHaveOneStyle) {
+  MemoryData data;
+  data.index<double>("x", "<f8", {3e5, 3.1e5})
+      .index<double>("y", "<f8", {5e6, 4999110})
+      .index<std::int64_t>("n", "<i8", {0, 1'000'000});
+  EXPECT_EQ(text_of(data, "x"), "300000 to 310000, step 10000");
+  EXPECT_EQ(text_of(data, "y"), "5000000 to 4999110, step -890");
+  EXPECT_EQ(text_of(data, "n"), "0 to 1000000, step 1000000");
 }
 
 TEST(CoordinateRange, WithoutOrWithTooManyElements) {

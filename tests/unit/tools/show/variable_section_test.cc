@@ -35,10 +35,26 @@ TEST(VariableSection, HistogramsSayWhatABarIs) {
   const std::string picture = histogram_picture(summary, "<t>", "K");
   EXPECT_THAT(picture, HasSubstr("3 values from 0 to 1"));
   EXPECT_THAT(picture, HasSubstr("2 values from 1 to 2"));
-  EXPECT_THAT(picture,
-              HasSubstr("aria-label=\"Histogram of the sample of &lt;t&gt;, from 0 to 2\""));
+  EXPECT_THAT(picture, HasSubstr("aria-label=\"Histogram of &lt;t&gt;, from 0 to 2\""));
   summary.max = 0;
   EXPECT_EQ(histogram_picture(summary, "t", ""), "");
+}
+
+TEST(VariableSection, SaysWhetherTheSampleIsTheWholeArray) {
+  ArrayMetadata metadata;
+  metadata.path = "t";
+  metadata.shape = {2, 3};
+  metadata.chunk_shape = {2, 3};
+  InspectedArray array{};
+  array.metadata = &metadata;
+  ShownVariable variable;
+  variable.array = &array;
+  CoastSymbols coasts;
+  variable.summary.count = 6;
+  EXPECT_THAT(variable_section(variable, "a", coasts), HasSubstr("Of all values"));
+  variable.summary.count = 3;
+  EXPECT_THAT(variable_section(variable, "a", coasts),
+              HasSubstr("Of the sample, not of the whole array"));
 }
 
 TEST(VariableSection, MissingChunksAreMarkedAndCounted) {

@@ -1,0 +1,12 @@
+#pragma once
+// The rule for places that are written to: the last component of a path is made, the folder that it
+// is in must exist.
+
+#include <filesystem>
+
+namespace batchfs {
+
+/// Throws not_found, with the folder to make, if the folder that `path` is in does not exist.
+void expect_parent_folder(const std::filesystem::path& path);
+
+}  // namespace batchfs
