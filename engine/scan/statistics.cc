@@ -9,6 +9,9 @@
 #include "engine/scan/joined_statistics.h"
 #include "engine/scan/statistics_pass.h"
 #include "engine/scan/swept_channel.h"
+#include "engine/view/list/sample_starts.h"
+#include "engine/view/samples/restrictions.h"
+#include "engine/view/split/part_boxes.h"
 
 namespace batchfs {
 
@@ -48,13 +51,28 @@ std::string time_dim(const Dataset& dataset) {
   return {};
 }
 
+namespace {
+
+/// The dimensions that the parts of the view's split differ along.
+std::vector<std::string> split_dims(const View& view) {
+  std::vector<std::string> dims;
+  if (!view.split()) return dims;
+  view.visit_windows([&](const RestrictedView& restricted, const ViewScan&) {
+    const PartBoxes boxes(restricted, *view.split(), view.part());
+    for (const SplitAxis& axis : boxes.axes()) dims.push_back(axis.dim);
+  });
+  return dims;
+}
+
+}  // namespace
+
 std::vector<std::string> StatisticsScan::asked_dims(const Dataset& dataset,
-                                                    const StatisticsOptions& options) const {
+                                                    const StatisticsOptions& options,
+                                                    const std::vector<std::string>& cut) {
   if (options.per)
     for (const std::string& dim : *options.per) dataset.dim_size(dim);
   std::vector<std::string> dims;
   for (std::string& dim : options.per ? std::vector(*options.per) : vertical_dims(dataset)) {
-    const std::vector<std::string> cut = part_.dims();
     if (std::count(cut.begin(), cut.end(), dim) == 0)
       dims.push_back(std::move(dim));
     else if (options.per)
@@ -67,9 +85,12 @@ std::vector<std::string> StatisticsScan::asked_dims(const Dataset& dataset,
 }
 
 StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
-                               const StatisticsOptions& options)
-    : part_(view) {
-  const std::vector<std::string> per = asked_dims(dataset, options);
+                               const StatisticsOptions& options) {
+  const std::vector<std::string> cut = split_dims(view);
+  const std::vector<std::string> per = asked_dims(dataset, options, cut);
+  const std::optional<StartTable> known =
+      view.order() != nullptr ? std::optional(sample_starts(view.scan(), dataset)) : std::nullopt;
+  const StartTable* const starts = known ? &*known : nullptr;
   const std::string tendency = options.tendency ? *options.tendency : time_dim(dataset);
   if (!tendency.empty()) dataset.dim_size(tendency);
   const std::optional<NormalizeSpec> rule = scanned_rule(view);
@@ -77,7 +98,7 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
     const Variable& variable = *view.variables()[v];
     const DataType& type = variable.cf.decoded;
     if (!type.is_float() && !type.is_integer()) continue;
-    check_joined_statistics(variable, part_.dims());
+    check_joined_statistics(variable, cut);
     std::vector<std::string> kept;
     for (const std::string& dim : per) {
       const std::string why = no_numbers_per(variable, dim);
@@ -87,7 +108,7 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
         throw Error(ErrorCode::not_supported,
                     fmt::format("no numbers for each '{}': {}", dim, why));
     }
-    SweptChannel channel = swept_variable(view, v, part_);
+    SweptChannel channel = swept_variable(view, v, starts);
     if (rule) take_logarithms(*rule, rule->applies_to(variable), channel);
     passes_.push_back(std::make_unique<VariablePass>(channel, kept, tendency, options.quantiles));
     form_.variables.push_back(passes_.back()->form());
@@ -96,7 +117,7 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
   const std::vector<std::string> per_made = options.per.value_or(std::vector<std::string>{});
   for (std::uint32_t c = 0; c < view.made().size(); ++c) {
     if (view.made()[c].spec().kind->made == Made::constant) continue;
-    SweptChannel channel = swept_made(view, c, part_);
+    SweptChannel channel = swept_made(view, c, *starts);
     const bool is_scaled = view.made()[c].spec().kind->is_scaled;
     if (rule) take_logarithms(*rule, rule->applies_to_made(channel.name, is_scaled), channel);
     passes_.push_back(

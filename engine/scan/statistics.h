@@ -1,6 +1,6 @@
 #pragma once
 // Statistics of a view's selection: each selected element once, whatever the windows are, as it is
-// decoded, but for positions that restrictions ("samples") keep every sample from.
+// decoded, but for elements that restrictions ("samples", "split") keep every sample from.
 //
 // Chunks are read once, in parallel. Sums are merged along a tree over the chunks, so that
 // the result depends on the store and the selection alone, to the last bit: not on the number of
@@ -15,7 +15,7 @@
 #include "engine/pipeline/engine.h"
 #include "engine/scan/moments.h"
 #include "engine/scan/statistics_form.h"
-#include "engine/view/split/part_mask.h"
+#include "engine/view/view.h"
 
 namespace batchfs {
 
@@ -58,11 +58,12 @@ class StatisticsScan {
   StatisticsSums read(Engine& engine, int task, int tasks, const StatisticsProgress& progress = {});
 
  private:
-  /// Dimensions along which each position has numbers. Throws for one that is requested and cannot.
-  std::vector<std::string> asked_dims(const Dataset& dataset,
-                                      const StatisticsOptions& options) const;
+  /// Dimensions along which each position has numbers, without those that a split cuts. Throws for
+  /// one that is requested and cannot.
+  static std::vector<std::string> asked_dims(const Dataset& dataset,
+                                             const StatisticsOptions& options,
+                                             const std::vector<std::string>& cut);
 
-  const PartMask part_;
   std::vector<std::unique_ptr<VariablePass>> passes_;
   StatisticsForm form_;
 };

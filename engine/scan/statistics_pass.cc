@@ -1,7 +1,6 @@
 #include "engine/scan/statistics_pass.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -174,13 +173,15 @@ void VariablePass::use(std::int64_t number, const Sweep::Piece& piece,
                        std::shared_ptr<const Buffer> values) {
   Slot mine;
   mine.piece = piece;
-  const std::int64_t blanked = mask_.is_whole() ? 0 : blank_others(piece, values);
+  std::vector<std::int64_t> blanked;  // of each entry of the piece
+  if (mask_ != nullptr) blanked = mask_->blank(piece, kept_, values);
+  std::size_t at = 0;
   mine.values = std::move(values);
   if (form_.buckets > 0) count(number, piece, mine);
   if (number >= first_)
     for_each_entry(piece, [&](std::int64_t entry, const std::vector<Offsets>& axes) {
       mine.parts.push_back({entry, moments_of(axes, numbers(mine.values), nullptr)});
-      mine.parts.back().moments.forget_nan(blanked);
+      if (!blanked.empty()) mine.parts.back().moments.forget_nan(blanked[at++]);
       if (tendency_axis_ != Sweep::kNone) add_tendencies(entry, axes, mine);
     });
   bool joins_before = false, joins_behind = false;
@@ -237,21 +238,6 @@ void VariablePass::find_jumps(const Positions& selected) {
 /// Does the sweep skip selected positions right before position `place` of the piece?
 bool VariablePass::is_jump(const Sweep::Piece& piece, std::size_t place) const {
   return jumps_[static_cast<std::size_t>(piece.axes[tendency_axis_].first) + place];
-}
-
-/// Sets elements of other parts of the view's split to NaN, in a copy; returns their number in each
-/// entry, which is the same in all.
-std::int64_t VariablePass::blank_others(const Sweep::Piece& piece,
-                                        std::shared_ptr<const Buffer>& values) const {
-  auto copy = std::make_shared<Buffer>(values->size());
-  std::memcpy(copy->data(), values->data(), values->size());
-  std::vector<std::span<const std::int64_t>> indices;
-  for (const Sweep::Axis& axis : piece.axes) indices.emplace_back(axis.indices);
-  std::int64_t blanked = mask_.blank(piece.box, indices, reinterpret_cast<double*>(copy->data()));
-  for (const std::size_t k : kept_)
-    blanked /= static_cast<std::int64_t>(piece.axes[k].indices.size());
-  values = std::move(copy);
-  return blanked;
 }
 
 /// Calls `visit(entry, axes)` for every entry that the piece has elements of.

@@ -65,7 +65,6 @@ class VariablePass {
   bool is_jump(const Sweep::Piece& piece, std::size_t place = 0) const;
   bool continues(std::int64_t number) const;
   void use(std::int64_t number, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values);
-  std::int64_t blank_others(const Sweep::Piece& piece, std::shared_ptr<const Buffer>& values) const;
   template <class Visit>
   void for_each_entry(const Sweep::Piece& piece, Visit&& visit) const;
   std::vector<Offsets> one_step(std::vector<Offsets> axes) const;
@@ -73,8 +72,8 @@ class VariablePass {
   void join(std::int64_t number);
   void merge();
 
-  const VariableMask mask_;
-  const std::vector<Positions> reached_;  // per dimension
+  const std::shared_ptr<const ReachedMask> mask_;  // null: all of `reached_`
+  const std::vector<Positions> reached_;           // per dimension
   std::size_t tendency_axis_;
   const Sweep sweep_;
   std::vector<bool> jumps_;        // per distinct index along the tendency's dimension

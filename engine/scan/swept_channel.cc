@@ -21,16 +21,25 @@ void take_logarithms(const NormalizeSpec& rule, bool applies, SweptChannel& chan
   channel.source = logarithms_of(std::move(channel.source), *rule.log_scale);
 }
 
-SweptChannel swept_variable(const View& view, std::uint32_t number, const PartMask& part) {
+namespace {
+
+void take(Reached reached, SweptChannel& channel) {
+  channel.reached = std::move(reached.positions);
+  if (reached.elements != nullptr)
+    channel.mask = std::make_shared<const ReachedMask>(std::move(reached.elements));
+}
+
+}  // namespace
+
+SweptChannel swept_variable(const View& view, std::uint32_t number, const StartTable* starts) {
   const Variable& variable = *view.variables()[number];
-  SweptChannel result{variable.name,
-                      variable.dims,
-                      array_source(variable),
-                      part.of_variable(variable),
-                      {},
-                      positions_to_read(view, number)};
+  SweptChannel result{variable.name, variable.dims, array_source(variable), nullptr, {}, {}};
   for (std::size_t d = 0; d < variable.dims.size(); ++d)
     result.selected.push_back(view.stored(number, d));
+  if (starts != nullptr)
+    take(reached_by_samples(view, number, *starts), result);
+  else
+    result.reached = positions_selected(view, number);
   return result;
 }
 
@@ -54,15 +63,11 @@ void leave_out_padding(const Variable& operand, SweptChannel& channel) {
 
 }  // namespace
 
-SweptChannel swept_made(const View& view, std::uint32_t number, const PartMask& part) {
+SweptChannel swept_made(const View& view, std::uint32_t number, const StartTable& starts) {
   const Variable& variable = view.made()[number].variable();
-  SweptChannel result{variable.name,
-                      variable.dims,
-                      made_source(view, number),
-                      part.of(variable.dims),
-                      {},
-                      positions_of_made(view, number)};
+  SweptChannel result{variable.name, variable.dims, made_source(view, number), nullptr, {}, {}};
   for (const std::string& dim : variable.dims) result.selected.push_back(view.selected(dim));
+  take(reached_of_made(view, number, starts), result);
   for (const std::string& name : view.made()[number].spec().of)
     leave_out_padding(view.dataset()->variable(name), result);
   return result;

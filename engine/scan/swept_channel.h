@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/scan/reached_mask.h"
 #include "engine/scan/sweep_source.h"
 #include "engine/view/normalize.h"
-#include "engine/view/split/part_mask.h"
+#include "engine/view/samples/start_table.h"
 #include "engine/view/view.h"
 
 namespace batchfs {
@@ -18,7 +19,8 @@ struct SweptChannel {
   std::string name;
   std::vector<std::string> dims;
   std::shared_ptr<const SweepSource> source;
-  VariableMask mask;
+  /// Leaves out elements at positions that are reached; null: none.
+  std::shared_ptr<const ReachedMask> mask;
   /// Per dimension the view's selection, which may have gaps, and the part of it that samples
   /// reach.
   std::vector<Positions> selected, reached;
@@ -33,9 +35,10 @@ std::optional<NormalizeSpec> scanned_rule(const View& view);
 /// With "log1p" for the channel, its values become their logarithms.
 void take_logarithms(const NormalizeSpec& rule, bool applies, SweptChannel& channel);
 
-/// By its number in View::variables(). The view and the part outlive it.
-SweptChannel swept_variable(const View& view, std::uint32_t number, const PartMask& part);
+/// By its number in View::variables(). The view outlives it. `starts`: sample_starts(); null for
+/// views whose samples leave nothing of the selection out.
+SweptChannel swept_variable(const View& view, std::uint32_t number, const StartTable* starts);
 /// Finds it by its number in View::made(). Otherwise the same; throws what made_source() throws.
-SweptChannel swept_made(const View& view, std::uint32_t number, const PartMask& part);
+SweptChannel swept_made(const View& view, std::uint32_t number, const StartTable& starts);
 
 }  // namespace batchfs

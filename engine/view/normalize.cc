@@ -94,15 +94,27 @@ class Lookup {
   /// level=500" or nothing.
   template <class Check>
   void for_each_selected(Check&& check) const {
-    std::vector<Positions> positions(variable_.dims.size(), Positions::range(0, 0));
+    Reached all{std::vector(variable_.dims.size(), Positions::range(0, 0)), nullptr};
     for (const Axis& axis : axes_)
-      positions[axis.dim] = in_array(selected_.at(axis.name), axis.dim);
-    for_each_at(positions, check);
+      all.positions[axis.dim] = in_array(selected_.at(axis.name), axis.dim);
+    for_each_at(all, check);
   }
-  /// The same for some array indices of each dimension of the variable.
+  /// The same for some elements of the variable, distinguished along dims().
   template <class Check>
-  void for_each_at(const std::vector<Positions>& positions, Check&& check) const {
-    visit(positions, 0, 0, "", check);
+  void for_each_at(const Reached& reached, Check&& check) const {
+    const ReachedChoices needed(reached);
+    const auto check_needed = [&](std::size_t entry, std::size_t choice, const std::string& place) {
+      if (needed.contains(choice)) check(entry, place);
+    };
+    visit(reached.positions, needed.steps(), 0, 0, 0, "", check_needed);
+  }
+
+  /// Dimensions of the variable that the numbers are along, ascending.
+  std::vector<std::size_t> dims() const {
+    std::vector<std::size_t> result;
+    for (const Axis& axis : axes_) result.push_back(axis.dim);
+    std::sort(result.begin(), result.end());
+    return result;
   }
 
   [[nodiscard]] Error fail(const std::string& why) const {
@@ -266,9 +278,11 @@ class Lookup {
   }
 
   template <class Check>
-  void visit(const std::vector<Positions>& positions, std::size_t a, std::int64_t entry,
-             const std::string& place, Check& check) const {
-    if (a == axes_.size()) return check(static_cast<std::size_t>(entry), place);
+  void visit(const std::vector<Positions>& positions, const Dims& steps, std::size_t a,
+             std::int64_t entry, std::int64_t choice, const std::string& place,
+             Check& check) const {
+    if (a == axes_.size())
+      return check(static_cast<std::size_t>(entry), static_cast<std::size_t>(choice), place);
     const Axis& axis = axes_[a];
     const bool labelled = dataset_.index_of(axis.name) != nullptr;
     for (std::int64_t i = 0; i < positions[axis.dim].size(); ++i) {
@@ -277,7 +291,7 @@ class Lookup {
           axis.in_dataset.empty() ? index : axis.in_dataset[static_cast<std::size_t>(index)];
       const std::string label = labelled ? label_text(dataset_.index(axis.name), position)
                                          : "#" + std::to_string(position);
-      visit(positions, a + 1, entry + index * axis.stride,
+      visit(positions, steps, a + 1, entry + index * axis.stride, choice + i * steps[axis.dim],
             fmt::format("{}{}{}={}", place, place.empty() ? " at " : ", ", axis.name, label),
             check);
     }
@@ -459,7 +473,7 @@ std::shared_ptr<const Normalization> resolve_normalization(
 
 void check_normalization(const NormalizeSpec& spec, const Dataset& dataset,
                          const Variable& variable, const std::map<std::string, Positions>& selected,
-                         const std::function<std::vector<Positions>()>& reached) {
+                         const FindReached& reached) {
   if (spec.method == Method::none) return;
   const Lookup lookup(spec, dataset, variable, selected);
   const Numbers numbers(lookup, spec);
@@ -469,9 +483,9 @@ void check_normalization(const NormalizeSpec& spec, const Dataset& dataset,
   try {
     lookup.for_each_selected(check);
   } catch (const Error&) {
-    const std::vector<Positions> positions = reached();
-    if (positions.empty()) throw;
-    lookup.for_each_at(positions, check);
+    const Reached needed = reached(lookup.dims());
+    if (needed.positions.empty()) throw;
+    lookup.for_each_at(needed, check);
   }
 }
 

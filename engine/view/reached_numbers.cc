@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "engine/view/list/sample_starts.h"
 #include "engine/view/normalize_rule.h"
 #include "engine/view/samples/reached.h"
+#include "engine/view/samples/reached_elements.h"
 
 namespace batchfs {
 
@@ -21,10 +24,19 @@ std::map<std::string, Positions> selected_of(const View& view, const Variable& v
 
 void check_numbers(const View& view, const NormalizeSpec& spec,
                    const std::vector<std::uint32_t>& variables) {
+  std::optional<StartTable> known;
+  const auto starts = [&]() -> const StartTable& {
+    if (!known) known = sample_starts(view.scan(), *view.dataset());
+    return *known;
+  };
   for (const std::uint32_t v : variables) {
     const Variable& variable = *view.variables()[v];
     check_normalization(spec, *view.dataset(), variable, selected_of(view, variable),
-                        [&] { return positions_to_read(view, v); });
+                        [&](const std::vector<std::size_t>& dims) {
+                          return view.order() == nullptr
+                                     ? Reached{positions_selected(view, v), nullptr}
+                                     : reached_by_samples(view, v, starts(), &dims);
+                        });
   }
   const std::vector<std::string> normalized = view.made().normalized();
   for (std::uint32_t m = 0; m < view.made().size(); ++m) {
@@ -32,7 +44,9 @@ void check_numbers(const View& view, const NormalizeSpec& spec,
     if (std::find(normalized.begin(), normalized.end(), variable.name) == normalized.end())
       continue;
     check_normalization(spec, *view.dataset(), variable, selected_of(view, variable),
-                        [&] { return positions_of_made(view, m); });
+                        [&](const std::vector<std::size_t>& dims) {
+                          return reached_of_made(view, m, starts(), &dims);
+                        });
   }
 }
 

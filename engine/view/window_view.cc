@@ -128,16 +128,16 @@ class WindowView final : public View {
   }
 
   ViewScan scan() const override {
-    ViewScan result;
-    result.windows = list_ != nullptr ? count_windows(grid_) : windows_;
-    result.grid = grid_;
-    result.chosen = allowed_;
-    result.placements = &scanned_;
-    result.made = &made_placements_;
-    result.coarsened = &coarsened_placements_;
-    result.checked = spec_.skip.names.empty() ? nullptr : &checked_;
-    result.at_most = spec_.skip.at_most;
-    return result;
+    return {.windows = list_ != nullptr ? count_windows(grid_) : windows_,
+            .grid = grid_,
+            .chosen = allowed_,
+            .list = list_,
+            .draws = spec_.weights ? spec_.weights->draws : nullptr,
+            .placements = &scanned_,
+            .checked = spec_.skip.names.empty() ? nullptr : &checked_,
+            .made = &made_placements_,
+            .coarsened = &coarsened_placements_,
+            .at_most = spec_.skip.at_most};
   }
 
   std::shared_ptr<const View> with_samples(

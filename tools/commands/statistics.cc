@@ -125,7 +125,7 @@ struct ViewScan {
   /// Names the run in the folder of its parts.
   Json identity() const {
     return {{"command", "statistics"},
-            {"version", 2},
+            {"version", 3},
             {"store", place_digest(*opened.opened.store)},
             {"source", source.digests()},
             {"snapshot", opened.opened.snapshot_id()},

@@ -24,6 +24,11 @@ class Draws {
   std::int64_t samples() const { return static_cast<std::int64_t>(sums_.size()); }
   /// Draw j of `draws`; `u` in [0, 1) is the epoch's. Ascends with j.
   std::int64_t sample(std::int64_t j, std::int64_t draws, double u) const;
+  /// Can it be drawn? False for weights of 0, and for those too small to count beside the others.
+  bool is_drawn(std::int64_t sample) const {
+    const auto s = static_cast<std::size_t>(sample);
+    return sample == last_ || sums_[s] > (s == 0 ? 0 : sums_[s - 1]);
+  }
   /// The uniform number of an epoch.
   static double uniform(std::uint64_t seed, std::int64_t epoch);
 

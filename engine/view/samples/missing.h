@@ -11,11 +11,16 @@
 
 namespace batchfs {
 
+class Draws;
+class SampleList;
+
 /// The inputs for finding the samples of a view that skips missing values.
 struct ViewScan {
   std::int64_t windows = 0;
   WindowGrid grid;
   std::shared_ptr<const SampleIndex> chosen;  // by other restrictions; null: all windows
+  std::shared_ptr<const SampleList> list;     // null: samples are windows of the grid
+  std::shared_ptr<const Draws> draws;         // with weights, of `list` or else of `chosen`
   const std::vector<VariablePlacement>* placements = nullptr;  // the view's
   const std::vector<VariablePlacement>* checked = nullptr;     // those whose missing values count
   /// Placements of made channels, by their number in View::made(): beside others, and in coarsened

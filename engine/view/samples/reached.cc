@@ -5,12 +5,14 @@
 #include <unordered_set>
 #include <utility>
 
+#include "engine/view/samples/cover.h"
+
 namespace batchfs {
 
 namespace {
 
-/// With more offsets than this, positions between them count as reached too.
-constexpr std::size_t kMaxOffsets = 64;
+/// With more stretches than this, positions between them are read too.
+constexpr std::size_t kMaxStretches = 64;
 
 /// Counts, for each position, the windows that begin there less those that end there.
 class Cover {
@@ -19,16 +21,12 @@ class Cover {
       : length_(length), change_(static_cast<std::size_t>(length) + 1) {}
 
   /// Position `first` and those after it; on a circle those beyond the end are at its beginning.
-  void add(std::int64_t first, std::int64_t count, bool circle) {
-    if (!circle) {
-      const std::int64_t begin = std::max<std::int64_t>(first, 0);
-      mark(begin, std::min(first + count, length_));
-      return;
-    }
-    if (count >= length_) return mark(0, length_);
-    first = ((first % length_) + length_) % length_;
-    mark(first, std::min(first + count, length_));
-    mark(0, first + count - length_);
+  void add(std::pair<std::int64_t, std::int64_t> stretch, bool circle) {
+    for_each_inside(stretch.first, stretch.second, length_, circle,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      ++change_[static_cast<std::size_t>(begin)];
+                      --change_[static_cast<std::size_t>(end)];
+                    });
   }
 
   void add_reached(const Positions& selected, std::vector<std::int64_t>& reached) const {
@@ -40,42 +38,41 @@ class Cover {
   }
 
  private:
-  void mark(std::int64_t begin, std::int64_t end) {
-    if (end <= begin) return;
-    ++change_[static_cast<std::size_t>(begin)];
-    --change_[static_cast<std::size_t>(end)];
-  }
-
   std::int64_t length_;
   std::vector<std::int64_t> change_;
 };
 
-void add_windows(const AxisPlacement& axis, const WindowGrid& grid, Cover& cover) {
+/// The windows of samples along a dimension: of those of `starts`, or null of all of the grid.
+void add_windows(const AxisPlacement& axis, const WindowGrid& grid, const StartTable* starts,
+                 Cover& cover) {
   const auto w = static_cast<std::size_t>(axis.window);
-  const bool by_range = axis.by_label == nullptr && axis.offsets.size() > kMaxOffsets;
-  const auto [least, most] = std::minmax_element(axis.offsets.begin(), axis.offsets.end());
-  for (std::int64_t i = 0; i < grid.counts[w]; ++i) {
-    const std::int64_t start = grid.start(w, i);
-    if (by_range)
-      cover.add((start + *least) * axis.scale, (*most - *least) * axis.scale + axis.size,
-                axis.wrap);
-    else
-      for (std::size_t o = 0; o < axis.offsets.size(); ++o)
-        cover.add(axis.first(o, start), axis.size, axis.wrap);
-  }
+  const WindowStretches stretches(axis);
+  const bool by_range =
+      starts == nullptr && axis.by_label == nullptr && stretches.size() > kMaxStretches;
+  if (starts != nullptr) stretches.check_starts(grid.counts[w]);
+  const auto add = [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) {
+      const std::int64_t start = grid.start(w, i);
+      if (by_range) cover.add(stretches.hull(start), axis.wrap);
+      for (std::size_t s = 0; !by_range && s < stretches.size(); ++s)
+        cover.add(stretches.at(s, start), axis.wrap);
+    }
+  };
+  if (starts == nullptr) return add(0, grid.counts[w]);
+  for (const StartTable::Starts& each : starts->starts(w)) add(each.first, each.end);
 }
 
 /// For placements of a variable of another source, which may have different positions each.
 Positions reached_of_source(const std::vector<const VariablePlacement*>& placements, std::size_t d,
-                            const WindowGrid& grid) {
+                            const WindowGrid& grid, const StartTable* starts) {
   std::vector<std::int64_t> reached;
   for (const VariablePlacement* placement : placements) {
     const AxisPlacement& axis = placement->axes[d];
     Cover cover(axis.selected.size());
     if (axis.window < 0)
-      cover.add(0, axis.selected.size(), false);
+      cover.add({0, axis.selected.size()}, false);
     else
-      add_windows(axis, grid, cover);
+      add_windows(axis, grid, starts, cover);
     cover.add_reached(axis.selected, reached);
   }
   std::sort(reached.begin(), reached.end());
@@ -149,7 +146,8 @@ std::map<const Array*, double> bytes_to_read(const View& view) {
 namespace {
 
 /// `tight`: without positions of the selection that no window of an unrestricted dimension holds.
-std::vector<Positions> reached(const ViewScan& scan, std::uint32_t variable, bool tight) {
+std::vector<Positions> reached(const ViewScan& scan, std::uint32_t variable, bool tight,
+                               const StartTable* starts = nullptr) {
   std::vector<const VariablePlacement*> placements;
   for (const VariablePlacement& placement : *scan.placements)
     if (placement.variable == variable) placements.push_back(&placement);
@@ -157,12 +155,13 @@ std::vector<Positions> reached(const ViewScan& scan, std::uint32_t variable, boo
   for (std::size_t d = 0; !placements.empty() && d < placements.front()->axes.size(); ++d) {
     const AxisPlacement& first = placements.front()->axes[d];
     if (first.durations != nullptr || first.selected.has_gaps() || first.scale > 1) {
-      all.push_back(reached_of_source(placements, d, scan.grid));
+      all.push_back(reached_of_source(placements, d, scan.grid, starts));
       continue;
     }
     const bool is_restricted =
         first.window >= 0 &&
-        scan.grid.restricted(static_cast<std::size_t>(first.window)) != nullptr;
+        (scan.grid.restricted(static_cast<std::size_t>(first.window)) != nullptr ||
+         (starts != nullptr && !starts->is_free(static_cast<std::size_t>(first.window))));
     if (first.window < 0 || (!is_restricted && !tight)) {
       all.push_back(first.selected);
       continue;
@@ -175,7 +174,7 @@ std::vector<Positions> reached(const ViewScan& scan, std::uint32_t variable, boo
     }
     Cover cover(first.selected.size());
     for (const VariablePlacement* placement : placements)
-      add_windows(placement->axes[d], scan.grid, cover);
+      add_windows(placement->axes[d], scan.grid, starts, cover);
     std::vector<std::int64_t> positions;
     cover.add_reached(first.selected, positions);
     all.push_back(Positions::list(std::move(positions)));
@@ -185,8 +184,9 @@ std::vector<Positions> reached(const ViewScan& scan, std::uint32_t variable, boo
 
 }  // namespace
 
-std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable) {
-  return reached(scan, variable, false);
+std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable,
+                                         const StartTable* starts) {
+  return reached(scan, variable, false, starts);
 }
 
 std::vector<Positions> positions_in_windows(const View& view, std::uint32_t variable) {
@@ -197,16 +197,6 @@ std::vector<Positions> positions_in_windows(const View& view, std::uint32_t vari
 std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable) {
   return view.order() != nullptr ? reached_positions(view.scan(), variable)
                                  : positions_selected(view, variable);
-}
-
-std::vector<Positions> positions_of_made(const View& view, std::uint32_t number) {
-  ViewScan scan = view.scan();
-  std::vector<VariablePlacement> placements;
-  for (const auto* all : {scan.made, scan.coarsened})
-    for (const VariablePlacement& placement : *all)
-      if (placement.made && placement.variable == number) placements.push_back(placement);
-  scan.placements = &placements;
-  return reached_positions(scan, number);
 }
 
 std::vector<Positions> positions_selected(const View& view, std::uint32_t variable) {

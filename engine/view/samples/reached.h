@@ -8,20 +8,19 @@
 
 #include "engine/dataset/positions.h"
 #include "engine/view/samples/missing.h"
+#include "engine/view/samples/start_table.h"
 #include "engine/view/view.h"
 
 namespace batchfs {
 
 /// Per dimension of the array, a subset of `selected`: less than that where restrictions leave out
-/// starts.
-std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable);
+/// starts. With `starts`, all restrictions do, joint ones too, else those of one dimension.
+std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable,
+                                         const StartTable* starts = nullptr);
 
 /// The reached positions of a variable of any view, by its number in View::variables(): xbatcher's
 /// views leave nothing of the selection out.
 std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable);
-
-/// The same for a made channel, by its number in View::made().
-std::vector<Positions> positions_of_made(const View& view, std::uint32_t number);
 
 /// positions_to_read() without positions beyond the last window and between windows: the positions
 /// that batches take.

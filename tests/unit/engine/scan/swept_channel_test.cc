@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/view/list/sample_starts.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs {
@@ -22,8 +23,9 @@ TEST(SweptChannel, OfAVariableAndAChannelOfItAreAlongTheSamePositions) {
   const auto view = data.view(R"({"window": {"time": {"size": 2, "stride": 2}},
       "select": {"x": ["#4", "#1"]}, "samples": {"where": {"time": {"from": "#6"}}},
       "tensors": {"a": {"variables": [{"make": "sum", "of": ["v", "v"]}]}}})");
-  const PartMask part(*view);
-  const SweptChannel stored = swept_variable(*view, 0, part), made = swept_made(*view, 0, part);
+  const StartTable starts = sample_starts(view->scan(), *data.dataset);
+  const SweptChannel stored = swept_variable(*view, 0, &starts),
+                     made = swept_made(*view, 0, starts);
   EXPECT_EQ(stored.name, "v");
   EXPECT_EQ(made.name, "sum");
   for (const SweptChannel& channel : {stored, made}) {

@@ -35,7 +35,7 @@ std::shared_ptr<const Normalization> resolve(const NormalizeSpec& spec,
                                                      {"level", levels}};
   auto numbers = resolve_normalization(spec, *data, data->variable(name), selected);
   check_normalization(spec, *data, data->variable(name), selected,
-                      [] { return std::vector<Positions>(); });
+                      [](const std::vector<std::size_t>&) { return Reached(); });
   return numbers;
 }
 
@@ -141,8 +141,8 @@ TEST(Normalize, NumbersMayLackWherePositionsAreNotReached) {
         spec({{"t", {{"dims", {"level"}}, {"mean", {1, nullptr, 3}}, {"std", std}}}});
     EXPECT_TRUE(std::isnan(resolve_normalization(of, *data, variable, selected)->subtract[1]));
     try {
-      check_normalization(of, *data, variable, selected, [&] {
-        return std::vector<Positions>{Positions::range(0, 2), levels};
+      check_normalization(of, *data, variable, selected, [&](const std::vector<std::size_t>&) {
+        return Reached{{Positions::range(0, 2), levels}, nullptr};
       });
     } catch (const Error& error) {
       return error.why();
