@@ -11,6 +11,7 @@
 #include "engine/base/budget.h"
 #include "engine/base/strings.h"
 #include "engine/store/fingerprint.h"
+#include "engine/store/output/parent_folder.h"
 #include "engine/write/output_metadata.h"
 #include "engine/write/piece_copy.h"
 #include "engine/write/recorded_run.h"
@@ -94,9 +95,13 @@ class Rechunk::Running {
                   "the copy takes two passes, and their pieces need a local folder: name one with "
                   "--temporary, or raise --memory",
                   output_->url());
-    pieces_ = how.temporary.empty() ? output_
-                                    : open_local_output(how.temporary + "/batchfs-" +
-                                                        identity_.at("id").get<std::string>());
+    if (how.temporary.empty()) {
+      pieces_ = output_;
+      return;
+    }
+    make_folder(how.temporary);
+    pieces_ =
+        open_local_output(how.temporary + "/batchfs-" + identity_.at("id").get<std::string>());
   }
 
   RechunkResult run() {

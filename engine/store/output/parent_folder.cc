@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 
 namespace batchfs {
 
@@ -16,6 +17,16 @@ void expect_parent_folder(const std::filesystem::path& path) {
       ErrorCode::not_found,
       fmt::format("the folder '{}' does not exist; make it first, with mkdir -p", folder.string()),
       path.string());
+}
+
+void make_folder(const std::filesystem::path& path) {
+  expect_parent_folder(path);
+  std::error_code error;
+  std::filesystem::create_directory(path, error);
+  if (error)
+    throw Error(ErrorCode::io,
+                fmt::format("making the folder: {}", describe_system_error(error.value())),
+                path.string());
 }
 
 }  // namespace batchfs

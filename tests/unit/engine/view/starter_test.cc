@@ -63,7 +63,7 @@ TEST(StarterView, OfNothingSaysWhatToDo) {
       .declare("s", "|S4", {"x"}, {2}, {2});
   const Error error = error_of([&] { starter_view(*data.dataset(), "v"); });
   EXPECT_EQ(error.code(), ErrorCode::not_found);
-  EXPECT_THAT(error.why(), HasSubstr("name a group"));
+  EXPECT_THAT(error.why(), HasSubstr("no variable to make batches of"));
 }
 
 /// The bytes of a full batch of a starter view.

@@ -24,5 +24,16 @@ TEST(ParentFolder, OnlyTheLastComponentMayBeMissing) {
     }
 }
 
+TEST(ParentFolder, AFolderIsMadeOnce) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "parent_folder";
+  std::filesystem::remove_all(folder);
+  EXPECT_THROW(make_folder(folder / "within"), Error);
+  make_folder(folder);
+  make_folder(folder);
+  make_folder(folder / "within");
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "within"));
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace parent_folder_test
 }  // namespace batchfs
