@@ -3,6 +3,7 @@
 import http.server
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # The default is five connections at a time: each further one waits a second.
 http.server.ThreadingHTTPServer.request_queue_size = 128
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
+# A shell without job control starts background jobs that ignore SIGINT, and so would the programs that tests interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config):
