@@ -1,7 +1,9 @@
 #include "gpu/handoff/shared_view.h"
 
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -23,6 +25,19 @@ Remainder remainder_of(const View& view) {
   return view.rank_batches(world - 1, world) == 0 ? Remainder::keep : Remainder::pad;
 }
 
+/// Batches on their way to a reader that has just closed keep their memory until their chunks have
+/// been decoded: a reader that opens next waits for it, a moment.
+Budget::Reservation reserve_soon(const Reserve& reserve, std::uint64_t bytes,
+                                 const std::string& what) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kMoment{1000}, kStep{5};
+  for (const auto end = Clock::now() + kMoment;; std::this_thread::sleep_for(kStep)) try {
+      return reserve(bytes, what);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory || Clock::now() >= end) throw;
+    }
+}
+
 }  // namespace
 
 std::shared_ptr<const ViewDescription> SharedView::description(const Reserve& reserve) const {
@@ -36,7 +51,8 @@ std::shared_ptr<const ViewDescription> SharedView::description(const Reserve& re
   made->coordinates_length = coordinates_size(*view);
   const std::uint64_t size = begin + made->coordinates_length;
   if (reserve)
-    made->memory = reserve(size, fmt::format("the labels and texts of view '{}'", view->name()));
+    made->memory =
+        reserve_soon(reserve, size, fmt::format("the labels and texts of view '{}'", view->name()));
   made->file = MemoryFiles(false).create("batchfs-view", size);
   std::memcpy(made->file.data(), schema.data(), schema.size());
   std::memcpy(made->file.data() + schema.size(), resolved.data(), resolved.size());
