@@ -104,7 +104,9 @@ TEST(CastValue, RefusesWrongConfigurations) {
   EXPECT_EQ(refusal("cast_value", R"({"data_type": "int8"})", datetime_ns()),
             "cast_value: casts of the data type datetime64[ns] are not supported");
   EXPECT_EQ(refused(R"({"data_type": "int8", "rounding": "nearest"})"),
-            "cast_value.rounding: 'nearest' is not known; there are nearest-even, towards-zero, "
+            "cast_value.rounding: 'nearest' is not known, did you mean 'nearest-even'?");
+  EXPECT_EQ(refused(R"({"data_type": "int8", "rounding": "up"})"),
+            "cast_value.rounding: 'up' is not known; there are nearest-even, towards-zero, "
             "towards-positive, towards-negative, nearest-away");
   EXPECT_EQ(refused(R"({"data_type": "float16", "out_of_range": "wrap"})"),
             "cast_value.out_of_range: \"wrap\" is for integers only, the stored type is float16");
