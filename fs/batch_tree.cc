@@ -20,7 +20,7 @@ BatchTree::BatchTree(std::shared_ptr<const View> view, Json snapshot)
   constexpr std::uint32_t kTop = BatchSlot::kEpochDirectory;
   const auto& tensors = view_->tensors();
   const auto tensor_count = static_cast<std::uint32_t>(tensors.size());
-  for (const std::string& format : view_->formats()) {
+  for (const std::string& format : view_->spec().formats) {
     if (format == "npy" && tensor_count == 1) {
       add({kTop, ".npy", Content::tensor_file, &npy_format(), 0});
     } else if (format == "npy") {

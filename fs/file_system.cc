@@ -4,6 +4,8 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
+#include "engine/view/describe/resolved.h"
+#include "engine/view/describe/schema.h"
 #include "fs/control/status_texts.h"
 #include "fs/formats/npy.h"
 #include "fs/open_files.h"
@@ -231,9 +233,9 @@ std::string FileSystem::text_of(const Node& node) const {
     case Node::Kind::array_metadata:
       return json_text(arrays_[node.index].metadata->document) + "\n";
     case Node::Kind::view_json:
-      return json_text(tree_.views()[node.index]->resolved()) + "\n";
+      return json_text(resolved_view(*tree_.views()[node.index])) + "\n";
     case Node::Kind::view_schema:
-      return json_text(tree_.views()[node.index]->schema()) + "\n";
+      return json_text(view_schema(*tree_.views()[node.index])) + "\n";
     default:
       throw Error(ErrorCode::internal, "not a text file");
   }

@@ -433,7 +433,7 @@ void Tree::list(FileNumber directory, std::uint64_t offset, const Visit& visit) 
     Node child{Node::Kind::epoch_directory, at->index};
     child.rank = at->rank;
     child.world = at->world;
-    const std::int64_t epochs = std::min(views_[at->index]->epochs(), kMaxEpochs);
+    const std::int64_t epochs = std::min(views_[at->index]->spec().epochs, kMaxEpochs);
     for (std::int64_t e = std::max<std::int64_t>(
              0, static_cast<std::int64_t>(offset - std::min(offset, position)));
          e < epochs; ++e) {

@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "engine/store/fingerprint.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/view/samples/missing.h"
 
 namespace batchfs {
@@ -38,13 +39,13 @@ std::uint64_t checksum(const std::string& key, std::span<const std::uint64_t> wo
 
 std::string sample_key(const Store& store, const std::string& snapshot_id, const View& view,
                        const Json& versions) {
-  Json json = view.resolved();
+  Json json = resolved_view(view);
   for (const char* key :
        {"name", "batch", "order", "epochs", "dtype", "normalize", "formats", "split"})
     json.erase(key);
   // Labels decide which starts are left.
   std::optional<Fingerprint> starts;
-  const ViewScan scan = view.scan();
+  const ViewScan scan = scan_of(view);
   for (std::size_t w = 0; w < scan.grid.counts.size(); ++w)
     if (const std::vector<std::int64_t>* list = scan.grid.restricted(w)) {
       if (!starts) starts.emplace();

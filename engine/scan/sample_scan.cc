@@ -108,7 +108,7 @@ std::vector<std::vector<std::uint32_t>> repeats_of(const Sweep& sweep,
 
 /// The view's scan, limited to the placements whose missing values count.
 ViewScan checked_scan(const View& view) {
-  ViewScan scan = view.scan();
+  ViewScan scan = scan_of(view);
   if (scan.checked != nullptr) scan.placements = scan.checked;
   return scan;
 }

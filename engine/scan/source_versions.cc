@@ -349,7 +349,7 @@ class Collector {
     for (const Variable* variable : view.variables()) {
       for (const std::string& dim : variable->dims)
         if (const Variable* const index = dataset.index_of(dim)) add_whole(*index, *variable);
-      for (const View::Coordinate& coordinate : view.coordinates())
+      for (const ViewCoordinate& coordinate : view.coordinates())
         if (const Variable* const found = dataset.find(coordinate.name))
           add_whole(*found, *variable);
     }
@@ -363,7 +363,7 @@ class Collector {
     if (variable.array == nullptr) return;
     // The view is one part of a split; the others reach the rest.
     const std::vector<Positions> reached =
-        view.split() ? positions_selected(view, number) : positions_to_read(view, number);
+        view.spec().split ? positions_selected(view, number) : positions_to_read(view, number);
     SourceArray array{.store = &variable.array->store(), .metadata = variable.metadata};
     const ChunkGrid grid(variable.metadata->shape, variable.metadata->chunk_shape);
     for (std::size_t d = 0; d < reached.size(); ++d) {

@@ -56,9 +56,9 @@ namespace {
 /// The dimensions that the parts of the view's split differ along.
 std::vector<std::string> split_dims(const View& view) {
   std::vector<std::string> dims;
-  if (!view.split()) return dims;
-  view.visit_windows([&](const RestrictedView& restricted, const ViewScan&) {
-    const PartBoxes boxes(restricted, *view.split(), view.part());
+  if (!view.spec().split) return dims;
+  visit_windows(view, [&](const RestrictedView& restricted, const ViewScan&) {
+    const PartBoxes boxes(restricted, *view.spec().split, view.spec().part);
     for (const SplitAxis& axis : boxes.axes()) dims.push_back(axis.dim);
   });
   return dims;
@@ -89,7 +89,7 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
   const std::vector<std::string> cut = split_dims(view);
   const std::vector<std::string> per = asked_dims(dataset, options, cut);
   const std::optional<StartTable> known =
-      view.order() != nullptr ? std::optional(sample_starts(view.scan(), dataset)) : std::nullopt;
+      view.order() != nullptr ? std::optional(sample_starts(scan_of(view), dataset)) : std::nullopt;
   const StartTable* const starts = known ? &*known : nullptr;
   const std::string tendency = options.tendency ? *options.tendency : time_dim(dataset);
   if (!tendency.empty()) dataset.dim_size(tendency);
@@ -115,16 +115,16 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
   }
   // "normalize" has one number for all positions of a channel of variables.
   const std::vector<std::string> per_made = options.per.value_or(std::vector<std::string>{});
-  for (std::uint32_t c = 0; c < view.made().size(); ++c) {
-    if (view.made()[c].spec().kind->made == Made::constant) continue;
+  for (std::uint32_t c = 0; c < view.tensor_set().made.size(); ++c) {
+    if (view.tensor_set().made[c].spec().kind->made == Made::constant) continue;
     SweptChannel channel = swept_made(view, c, *starts);
-    const bool is_scaled = view.made()[c].spec().kind->is_scaled;
+    const bool is_scaled = view.tensor_set().made[c].spec().kind->is_scaled;
     if (rule) take_logarithms(*rule, rule->applies_to_made(channel.name, is_scaled), channel);
     passes_.push_back(
         std::make_unique<VariablePass>(channel, per_made, tendency, options.quantiles));
     form_.variables.push_back(passes_.back()->form());
   }
-  for (const View::Coordinate& coordinate : view.coordinates())
+  for (const ViewCoordinate& coordinate : view.coordinates())
     for (const StatisticsForm::Variable& variable : form_.variables)
       if (!form_.coordinates.contains(coordinate.name) &&
           std::count(variable.dims.begin(), variable.dims.end(), coordinate.name) > 0) {

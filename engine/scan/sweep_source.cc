@@ -315,7 +315,7 @@ std::shared_ptr<const SweepSource> array_source(const Variable& variable) {
 }
 
 std::shared_ptr<const SweepSource> made_source(const View& view, std::uint32_t number) {
-  const MadeChannel& channel = view.made()[number];
+  const MadeChannel& channel = view.tensor_set().made[number];
   if (channel.is_combined()) return std::make_shared<const CombinedSource>(view, channel);
   return std::make_shared<const FormulaSource>(channel);
 }

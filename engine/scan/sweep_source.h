@@ -40,7 +40,7 @@ std::shared_ptr<const SweepSource> array_source(const Variable& variable);
 std::shared_ptr<const SweepSource> logarithms_of(std::shared_ptr<const SweepSource> values,
                                                  double scale);
 
-/// A made channel of a view, by its number in View::made(); the view outlives it. Throws
+/// A made channel of a view, by its number in TensorSet::made; the view outlives it. Throws
 /// not_supported for channels of variables that cannot be read.
 std::shared_ptr<const SweepSource> made_source(const View& view, std::uint32_t number);
 

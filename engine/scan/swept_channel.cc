@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "engine/scan/operand_reads.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/view/normalize_rule.h"
 #include "engine/view/samples/reached.h"
 
 namespace batchfs {
 
 std::optional<NormalizeSpec> scanned_rule(const View& view) {
-  const Json document = view.resolved();
+  const Json document = resolved_view(view);
   const auto normalize = JsonRef(document, "").find("normalize");
   return normalize ? std::optional(parse_normalize_rule(*normalize)) : std::nullopt;
 }
@@ -35,7 +36,7 @@ SweptChannel swept_variable(const View& view, std::uint32_t number, const StartT
   const Variable& variable = *view.variables()[number];
   SweptChannel result{variable.name, variable.dims, array_source(variable), nullptr, {}, {}};
   for (std::size_t d = 0; d < variable.dims.size(); ++d)
-    result.selected.push_back(view.stored(number, d));
+    result.selected.push_back(view.tensor_set().stored[number][d]);
   if (starts != nullptr)
     take(reached_by_samples(view, number, *starts), result);
   else
@@ -64,11 +65,11 @@ void leave_out_padding(const Variable& operand, SweptChannel& channel) {
 }  // namespace
 
 SweptChannel swept_made(const View& view, std::uint32_t number, const StartTable& starts) {
-  const Variable& variable = view.made()[number].variable();
+  const Variable& variable = view.tensor_set().made[number].variable();
   SweptChannel result{variable.name, variable.dims, made_source(view, number), nullptr, {}, {}};
-  for (const std::string& dim : variable.dims) result.selected.push_back(view.selected(dim));
+  for (const std::string& dim : variable.dims) result.selected.push_back(view.axes().along(dim));
   take(reached_of_made(view, number, starts), result);
-  for (const std::string& name : view.made()[number].spec().of)
+  for (const std::string& name : view.tensor_set().made[number].spec().of)
     leave_out_padding(view.dataset()->variable(name), result);
   return result;
 }

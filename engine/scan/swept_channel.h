@@ -38,7 +38,7 @@ void take_logarithms(const NormalizeSpec& rule, bool applies, SweptChannel& chan
 /// By its number in View::variables(). The view outlives it. `starts`: sample_starts(); null for
 /// views whose samples leave nothing of the selection out.
 SweptChannel swept_variable(const View& view, std::uint32_t number, const StartTable* starts);
-/// Finds it by its number in View::made(). Otherwise the same; throws what made_source() throws.
+/// Finds it by its number in TensorSet::made. Otherwise the same; throws what made_source() throws.
 SweptChannel swept_made(const View& view, std::uint32_t number, const StartTable& starts);
 
 }  // namespace batchfs

@@ -415,7 +415,7 @@ VerifyTarget selected_chunks(const View& view, std::uint32_t number) {
   const Variable& variable = *view.variables()[number];
   // The view is one part of a split; the others reach the rest.
   const std::vector<Positions> reached =
-      view.split() ? positions_selected(view, number) : positions_to_read(view, number);
+      view.spec().split ? positions_selected(view, number) : positions_to_read(view, number);
   VerifyTarget target{variable.metadata, ChunkSelection(variable.array->grid().counts().size())};
   for (std::size_t d = 0; d < variable.dims.size(); ++d)
     (*target.chunks)[d] = chunks_of_positions(reached[d], variable.array->grid().chunk_shape()[d]);

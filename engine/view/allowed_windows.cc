@@ -10,7 +10,7 @@
 
 namespace batchfs {
 
-AllowedWindows keep_allowed(ViewSpec& spec, const RestrictedView& view, WindowGrid& grid) {
+AllowedWindows keep_allowed(const ViewSpec& spec, const RestrictedView& view, WindowGrid& grid) {
   AllowedWindows result;
   const auto keep_masked = [&] {
     auto left = restrict_by_mask(*spec.samples.mask, view, grid, result.dropped);

@@ -18,9 +18,8 @@ struct AllowedWindows {
   std::vector<std::string> warnings;
 };
 
-/// Starts left out along one dimension leave the grid. Keeps in `spec` the files that it read, for
-/// copies of the view. Throws invalid_argument where no window is left, and as restrict_by_mask()
-/// and keep_part().
-AllowedWindows keep_allowed(ViewSpec& spec, const RestrictedView& view, WindowGrid& grid);
+/// Starts left out along one dimension leave the grid. Throws invalid_argument where no window is
+/// left, and as restrict_by_mask() and keep_part().
+AllowedWindows keep_allowed(const ViewSpec& spec, const RestrictedView& view, WindowGrid& grid);
 
 }  // namespace batchfs

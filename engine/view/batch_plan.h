@@ -33,7 +33,7 @@ struct TensorSpec {
 
 /// One box of one chunk and where its elements go.
 struct Part {
-  std::uint32_t tensor = 0;  // from the number of tensors on: operands of View::combinations()
+  std::uint32_t tensor = 0;  // from the number of tensors on: operands of TensorSet::combinations
   std::int32_t repeat = -1;  // more places of the box, in BatchPlan::repeats; -1: none
   ShortBox source;           // chunk coordinates
   std::int64_t offset = 0;   // bytes from the tensor's start
@@ -48,7 +48,7 @@ struct Padding {
   Dims strides;  // bytes in the tensor
 };
 
-/// A box of a made channel (View::made()) and where its elements go.
+/// A box of a made channel (TensorSet::made) and where its elements go.
 struct MadePart {
   std::uint32_t channel = 0;
   Part part;  // `source` in positions of the channel's dimensions
@@ -56,7 +56,7 @@ struct MadePart {
 
 /// A sample of a channel that is computed when all that it is of has arrived.
 struct CombinedPart {
-  std::uint32_t combination = 0;  // of View::combinations()
+  std::uint32_t combination = 0;  // of TensorSet::combinations
   std::uint32_t tensor = 0;       // or the operands of another channel, as in Part
   std::int64_t offset = 0;        // bytes from the tensor's start
   std::int64_t operands = 0;      // bytes from the start of the combination's operands

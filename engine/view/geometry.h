@@ -101,14 +101,14 @@ struct AxisPlacement {
 /// One variable in one tensor.
 struct VariablePlacement {
   std::uint32_t tensor = 0;
-  std::uint32_t variable = 0;       // index into View::variables(), or into View::made()
+  std::uint32_t variable = 0;       // index into View::variables(), or into TensorSet::made
   std::int64_t base = 0;            // bytes from the sample's start
   std::vector<AxisPlacement> axes;  // array order
   /// Dimensions of the tensor that the variable lacks: its values are the same at all of their
   /// positions.
   std::vector<AxisPlacement> repeated;
   bool is_first = true;  // of those that the variable has in the tensor
-  bool made = false;     // a channel of View::made()
+  bool made = false;     // a channel of TensorSet::made
   bool pads = true;      // one placement of a concatenated variable's parts pads for all of them
 
   /// Throws not_supported where a box of the variable would have too many dimensions.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/view/tensors/tensor_layout.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

@@ -40,7 +40,7 @@ class PlanCheck {
       const std::int64_t elements = element_count(plan.shapes[t]);
       tensors_.push_back({Checked().multiply(elements, itemsize), itemsize, elements});
     }
-    for (const auto& combination : view.combinations())
+    for (const auto& combination : view.tensor_set().combinations)
       tensors_.push_back(
           {Checked().multiply(combination->sample_bytes(), plan.shapes[combination->tensor()][0]),
            sizeof(double), 0});
@@ -149,8 +149,8 @@ class PlanCheck {
 
   void check_made() {
     for (const MadePart& made : plan_.made) {
-      require(made.channel < view_.made().size(), "there is no such channel", 0);
-      add_part(made.part, view_.made()[made.channel].variable().shape);
+      require(made.channel < view_.tensor_set().made.size(), "there is no such channel", 0);
+      add_part(made.part, view_.tensor_set().made[made.channel].variable().shape);
     }
   }
 
@@ -169,9 +169,9 @@ class PlanCheck {
 
   void check_combined() {
     for (const CombinedPart& part : plan_.combined) {
-      require(part.combination < view_.combinations().size(), "there is no such channel",
+      require(part.combination < view_.tensor_set().combinations.size(), "there is no such channel",
               part.tensor);
-      const AssembledChannel& channel = *view_.combinations()[part.combination];
+      const AssembledChannel& channel = *view_.tensor_set().combinations[part.combination];
       const AssembledChannel::Target target = channel.target();
       fill(part.tensor,
            elements_inside(part.tensor, part.offset, target.shape, target.strides, &target.repeat));

@@ -237,4 +237,11 @@ std::string source_name(const Json& document, const Variable& variable) {
   return is_named ? source : sources->begin().key();
 }
 
+std::string source_prefix(const Json& document, const Variable& variable) {
+  if (variable.part >= 0) return variable.part_name() + ":";
+  const std::string source = source_name(document, variable);
+  const bool is_first = source.empty() || source == document.at("sources").begin().key();
+  return is_first ? std::string() : source + ":";
+}
+
 }  // namespace batchfs

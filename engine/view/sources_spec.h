@@ -36,5 +36,8 @@ const SourceSpec* source_of(const std::vector<SourceSpec>& sources, const std::s
 
 /// The source of a view's document that a variable of its dataset is of; empty: it has no sources.
 std::string source_name(const Json& document, const Variable& variable);
+/// "imerg:" for a variable of a source but the first, for one of several concatenated stores the
+/// store's name; else empty.
+std::string source_prefix(const Json& document, const Variable& variable);
 
 }  // namespace batchfs

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/view/samples/time_steps.h"
+#include "engine/view/tensors/tensor_layout.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

@@ -6,7 +6,7 @@
 
 #include "engine/dataset/circle.h"
 #include "engine/dataset/labels.h"
-#include "engine/view/batch_coordinates.h"
+#include "engine/view/describe/batch_coordinates.h"
 
 namespace batchfs {
 

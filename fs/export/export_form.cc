@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/json_text.h"
+#include "engine/view/describe/schema.h"
 #include "fs/formats/formats.h"
 
 namespace batchfs {
@@ -30,7 +31,7 @@ class FileForm final : public ExportForm {
     for (std::int64_t batch = range_.first; batch < range_.end; ++batch)
       files.push_back({{"file", key(batch)}, {"samples", range_.samples_of(batch)}});
     manifest["files"] = std::move(files);
-    output_.put("schema.json", json_text(range_.view->schema()) + "\n");
+    output_.put("schema.json", json_text(view_schema(*range_.view)) + "\n");
     output_.put(last_key(), json_text(manifest) + "\n");
   }
 

@@ -9,6 +9,7 @@
 
 #include "engine/scan/source_versions.h"
 #include "engine/store/fingerprint.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/write/recorded_run.h"
 #include "engine/write/run_identity.h"
 
@@ -29,7 +30,7 @@ Json export_identity(const ExportOptions& options, const Json& source) {
           {"version", 2},
           {"store", options.source},
           {"source", source},
-          {"view", fingerprint(options.range.view->resolved().dump())},
+          {"view", fingerprint(resolved_view(*options.range.view).dump())},
           {"form", options.form},
           {"codec", compression_text(options.compression)},
           {"epoch", options.range.epoch},

@@ -6,6 +6,8 @@
 
 #include "engine/base/json_text.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/describe/batch_coordinates.h"
+#include "engine/view/describe/schema.h"
 #include "fs/export/export_form.h"
 #include "fs/export/tar.h"
 #include "fs/formats/formats.h"
@@ -51,7 +53,7 @@ class WebdatasetForm final : public ExportForm {
       shards.push_back({{"file", key(unit)}, {"samples", samples}});
     }
     manifest["files"] = std::move(shards);
-    output_.put("schema.json", json_text(range_.view->schema()) + "\n");
+    output_.put("schema.json", json_text(view_schema(*range_.view)) + "\n");
     output_.put(last_key(), json_text(manifest) + "\n");
   }
 
@@ -66,7 +68,7 @@ class WebdatasetForm final : public ExportForm {
       const ExportRange& range = form_.range_;
       const std::vector<std::int64_t> samples = range.view->batch_samples(range.epoch, batch);
       std::vector<std::pair<std::string, NdArray>> coordinates;  // along the samples
-      for (const BatchCoordinate& coordinate : range.view->batch_coordinates(range.epoch, batch))
+      for (const BatchCoordinate& coordinate : batch_coordinates(*range.view, range.epoch, batch))
         if (coordinate.dims == std::vector<std::string>{"sample"})
           coordinates.emplace_back(coordinate.name, coordinate.values());
       const std::int64_t rows = range.samples_of(batch), before = range.samples_before(batch);

@@ -19,7 +19,7 @@ const BatchFormat& format_named(const std::string& name) {
 }
 
 void check_formats(const View& view) {
-  for (const std::string& name : view.formats()) {
+  for (const std::string& name : view.spec().formats) {
     if (name == "safetensors" || name == "png") continue;
     for (const TensorSpec& tensor : view.tensors())
       if (tensor.type.kind == Kind::bfloat16)
@@ -34,7 +34,7 @@ void check_formats(const View& view) {
 std::uint64_t batch_memory(const View& view, const MemoryFiles& files) {
   std::uint64_t most = 0;
   if (view.batches() == 0) return most;
-  for (const std::string& name : view.formats()) {
+  for (const std::string& name : view.spec().formats) {
     std::uint64_t sum = 0;
     for (const BatchLayout::File& file : format_named(name).layout(view, 0).files)
       sum += files.memory_of(file.size);

@@ -67,7 +67,7 @@ std::vector<DimFacts> facts_of(const View& view, const TensorSpec& tensor) {
   std::vector<DimFacts> result;
   for (std::size_t d = 0; d < tensor.dims.size(); ++d) {
     DimFacts dim{tensor.dims[d], Json::object(), false, static_cast<int>(d) == tensor.stack_axis};
-    for (const View::Coordinate& coordinate : view.coordinates())
+    for (const ViewCoordinate& coordinate : view.coordinates())
       if (coordinate.name == dim.name && role_by_attributes(dim) == Role::unknown) {
         dim.attributes = coordinate.attributes;
         dim.is_time = coordinate.values->type.kind == Kind::datetime ||
@@ -96,7 +96,7 @@ std::pair<std::size_t, std::size_t> pair_by_size(const std::vector<std::size_t>&
 bool holds_bytes(const View& view, const TensorSpec& tensor) {
   const auto number = static_cast<std::uint32_t>(&tensor - view.tensors().data());
   bool any = false;  // stays false if the channels are made
-  for (const auto& [use, converter] : view.converters()) {
+  for (const auto& [use, converter] : view.tensor_set().converters) {
     if (use.first != number) continue;
     any = true;
     const Variable& variable = *view.variables()[use.second];

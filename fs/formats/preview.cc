@@ -8,6 +8,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/describe/provenance.h"
 #include "fs/formats/colour_bands.h"
 #include "fs/formats/picture_axes.h"
 
@@ -21,7 +22,7 @@ constexpr std::int64_t kMargin = 8, kGap = 6, kBarWidth = 10,
 /// Do the lines of a map go northwards? Then the map is drawn the other way round.
 bool goes_north(const View& view, const std::string& dim) {
   return std::any_of(view.coordinates().begin(), view.coordinates().end(),
-                     [&](const View::Coordinate& coordinate) {
+                     [&](const ViewCoordinate& coordinate) {
                        return coordinate.name == dim && goes_north(dim, *coordinate.values);
                      });
 }
@@ -34,14 +35,14 @@ std::string units_text(const View& view, std::uint32_t tensor, std::uint32_t var
   if (units == attributes.end() || !units->is_string()) return {};
   const std::string text = units->get<std::string>();
   if (text.empty() || text.size() > kMaxLetters) return {};
-  return view.converter(tensor, variable).finish().normalization ? std::string()
+  return view.tensor_set().converter(tensor, variable).finish().normalization ? std::string()
                                                                  : " [" + text + "]";
 }
 
 /// The units of a tensor's only variable.
 std::string units_of_tensor(const View& view, std::uint32_t tensor) {
-  const auto first = view.converters().lower_bound({tensor, 0}),
-             end = view.converters().lower_bound({tensor + 1, 0});
+  const auto first = view.tensor_set().converters.lower_bound({tensor, 0}),
+             end = view.tensor_set().converters.lower_bound({tensor + 1, 0});
   return std::distance(first, end) == 1 ? units_text(view, tensor, first->first.second)
                                         : std::string();
 }
@@ -52,7 +53,7 @@ std::string units_of_channel(const View& view, std::uint32_t tensor, const std::
   std::string units;
   for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
     const std::string& name = view.variables()[v]->name;
-    const bool is_of = view.converters().contains({tensor, v}) &&
+    const bool is_of = view.tensor_set().converters.contains({tensor, v}) &&
                        (channel == name || channel.starts_with(name + "_"));
     if (!is_of || name.size() < best) continue;
     best = name.size();
@@ -111,7 +112,7 @@ std::optional<Bands> bands_of(const View& view, const TensorSpec& tensor,
     if (static_cast<int>(d) == tensor.stack_axis) {
       names = tensor.channels;
     } else {
-      for (const View::Coordinate& coordinate : view.coordinates())
+      for (const ViewCoordinate& coordinate : view.coordinates())
         if (coordinate.name == tensor.dims[d] && is_text(coordinate.values->type))
           for (std::int64_t i = 0; i < coordinate.values->shape[0]; ++i)
             names.push_back(label_text(*coordinate.values, i));
@@ -206,12 +207,12 @@ std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, s
   std::vector<std::string> captions(static_cast<std::size_t>(count));
   const auto is_date = [&](const std::string& dim) {
     return std::any_of(view.coordinates().begin(), view.coordinates().end(),
-                       [&](const View::Coordinate& c) {
+                       [&](const ViewCoordinate& c) {
                          return c.name == dim && c.values->type.kind == Kind::datetime;
                        });
   };
   for (const bool dates : {true, false})
-    for (const ProvenanceList& list : view.provenance_lists(epoch, batch)) {
+    for (const ProvenanceList& list : provenance_lists(view, epoch, batch)) {
       if (!list.is_coordinate || is_date(list.key) != dates) continue;
       const Json labels = elements_of(list, count);
       for (std::size_t i = 0; i < labels.size(); ++i)

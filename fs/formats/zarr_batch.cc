@@ -6,7 +6,8 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/utf8.h"
-#include "engine/view/batch_coordinates.h"
+#include "engine/view/describe/batch_coordinates.h"
+#include "engine/view/describe/schema.h"
 
 namespace batchfs {
 
@@ -192,7 +193,7 @@ std::vector<ZarrBatchFile> zarr_batch_files(const View& view, std::int64_t epoch
   Json metadata = Json::object();
   std::string coordinate_names;
   const std::vector<Dims> shapes = view.shapes(batch);
-  auto coordinates = view.batch_coordinates(epoch, batch);
+  auto coordinates = batch_coordinates(view, epoch, batch);
   const std::vector<std::vector<std::string>> dims = dims_of(view, shapes, coordinates);
   for (const auto& more : {channel_coordinates, coarse_coordinates})
     for (BatchCoordinate& coordinate : more(view, dims, coordinates))
@@ -209,7 +210,7 @@ std::vector<ZarrBatchFile> zarr_batch_files(const View& view, std::int64_t epoch
   }
   for (std::size_t t = 0; t < shapes.size(); ++t) {
     const TensorSpec& tensor = view.tensors()[t];
-    Json attributes = view.attributes_of(static_cast<std::uint32_t>(t));
+    Json attributes = attributes_of(view.tensor_set(), static_cast<std::uint32_t>(t));
     const std::string dtype = stored_type(tensor.type, attributes);
     if (!coordinate_names.empty()) attributes["coordinates"] = coordinate_names;
     add_array(files, metadata, tensor.name, dtype, shapes[t], dims[t], attributes);

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMaxInline = 32 << 10;
 
 /// Bytes of the numbers and windows of a batch's samples.
 std::uint64_t windows_size(const View& view, std::int64_t batch) {
-  return static_cast<std::uint64_t>(view.sample_count(batch)) * (1 + view.window_dims().size()) *
+  return static_cast<std::uint64_t>(view.sample_count(batch)) * (1 + view.axes().windows.size()) *
          sizeof(std::int64_t);
 }
 
@@ -24,7 +24,7 @@ std::uint64_t windows_size(const View& view, std::int64_t batch) {
 template <class Use>
 std::uint64_t lay_out(const View& view, Use&& use) {
   std::uint64_t end = view.coordinates().size() * sizeof(CoordinateRecord);
-  for (const View::Coordinate& coordinate : view.coordinates()) {
+  for (const ViewCoordinate& coordinate : view.coordinates()) {
     const Buffer& values = coordinate.values->data;
     const CoordinateRecord record{(end + 7) / 8 * 8, values.size()};
     end = record.offset + record.bytes;

@@ -255,7 +255,7 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
     const std::int64_t of_rank = request.view->rank_batches(request.rank, request.world);
     const std::int64_t place = request.epoch * of_rank + request.batch;
     // Beyond the stream's last place: padded ranks, and epochs that nobody announced.
-    const bool streamed = request.batch < of_rank && request.epoch < request.view->epochs();
+    const bool streamed = request.batch < of_rank && request.epoch < request.view->spec().epochs;
     if (!streamed) why = Fallback::past_end;
     if (const auto feed = streamed ? feed_for(request, place, why) : nullptr) {
       feed->used = Clock::now();

@@ -187,7 +187,7 @@ class ReaderSlots final : public SlotStream {
 
   bool exists(std::uint64_t place) const {
     return epoch_batches_ > 0 &&
-           (first_ + place) / epoch_batches_ < static_cast<std::uint64_t>(view_->epochs());
+           (first_ + place) / epoch_batches_ < static_cast<std::uint64_t>(view_->spec().epochs);
   }
   std::int64_t epoch_of(std::uint64_t place) const {
     return static_cast<std::int64_t>((first_ + place) / epoch_batches_);

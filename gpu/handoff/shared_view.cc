@@ -10,6 +10,8 @@
 #include "engine/base/error.h"
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
+#include "engine/view/describe/resolved.h"
+#include "engine/view/describe/schema.h"
 #include "gpu/handoff/batch_windows.h"
 #include "gpu/handoff/message_bytes.h"
 
@@ -42,8 +44,8 @@ Budget::Reservation reserve_soon(const Reserve& reserve, std::uint64_t bytes,
 
 std::shared_ptr<const ViewDescription> SharedView::description(const Reserve& reserve) const {
   if (auto known = described.lock()) return known;
-  const std::string schema = json_text(view->schema()) + "\n",
-                    resolved = json_text(view->resolved()) + "\n";
+  const std::string schema = json_text(view_schema(*view)) + "\n",
+                    resolved = json_text(resolved_view(*view)) + "\n";
   const std::size_t begin = (schema.size() + resolved.size() + 7) / 8 * 8;
   auto made = std::make_shared<ViewDescription>();
   made->schema_length = schema.size();
@@ -86,7 +88,7 @@ std::shared_ptr<const SharedView> find_view(const SharedViews& views, const std:
   for (const auto& shared : views) {
     if (shared->view->name() == name) return shared;
     names.push_back(shared->view->name());
-    if (name.empty() || shared->view->part().name != name) continue;
+    if (name.empty() || shared->view->spec().part.name != name) continue;
     of_part = shared;
     ++parts;
   }
@@ -123,7 +125,7 @@ std::vector<std::byte> welcome_message(const SharedView& shared, const ViewDescr
   welcome.samples = view.samples();
   welcome.batch_size = view.batch_size();
   welcome.batches = view.batches();
-  welcome.epochs = view.epochs();
+  welcome.epochs = view.spec().epochs;
   welcome.remainder = static_cast<std::uint32_t>(shared.remainder);
   welcome.tensor_count = static_cast<std::uint32_t>(view.tensors().size());
   std::vector<std::byte> bytes;
@@ -131,7 +133,7 @@ std::vector<std::byte> welcome_message(const SharedView& shared, const ViewDescr
   if (version >= 2) {
     const CoordinatesRecord record{description.coordinates_length,
                                    static_cast<std::uint32_t>(view.coordinates().size()),
-                                   static_cast<std::uint32_t>(view.window_dims().size())};
+                                   static_cast<std::uint32_t>(view.axes().windows.size())};
     append(bytes, &record, sizeof record);
   }
   if (version >= 4) append(bytes, &shared.reading, sizeof shared.reading);

@@ -40,11 +40,11 @@ Number number_of_type(const DataType& type) {
 }  // namespace
 
 AssemblyTables::AssemblyTables(const View& view) {
-  for (std::uint32_t i = 0; i < view.made().size(); ++i)
-    if (view.made()[i].is_combined())
+  for (std::uint32_t i = 0; i < view.tensor_set().made.size(); ++i)
+    if (view.tensor_set().made[i].is_combined())
       throw Error(ErrorCode::not_supported, "the GPU does not combine variables",
-                  view.made()[i].variable().name);
-  if (!view.combinations().empty())
+                  view.tensor_set().made[i].variable().name);
+  if (!view.tensor_set().combinations.empty())
     throw Error(ErrorCode::not_supported, "the GPU does not coarsen tensors", "coarsen");
   for (const Variable* variable : view.variables()) {
     const auto& fill = variable->array->metadata().fill_value;
@@ -65,7 +65,7 @@ AssemblyTables::AssemblyTables(const View& view) {
     given_.push_back(tensor.values == nullptr ? 0
                                               : add(tensor.values->data(), tensor.values->size()));
   }
-  for (const auto& [pair, converter] : view.converters()) {
+  for (const auto& [pair, converter] : view.tensor_set().converters) {
     try {
       rows_[pair] = static_cast<std::uint32_t>(conversions_.size());
       conversions_.push_back(convert(*converter));
@@ -242,7 +242,7 @@ void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
   for (std::uint32_t i = use.first_part; i < use.first_part + use.part_count; ++i) {
     const Part& part = batch.parts[i];
     const Normalization* normalization =
-        view.converter(part.tensor, use.variable).finish().normalization.get();
+        view.tensor_set().converter(part.tensor, use.variable).finish().normalization.get();
     std::uint64_t entry = 0;
     Dims entries;
     if (normalization != nullptr) {

@@ -32,7 +32,7 @@ std::vector<MadeBoxes> made_boxes(const View& view, const BatchPlan& batch, std:
 }
 
 void write(const MadeBoxes& boxes, std::byte* to) {
-  const MadeChannels& channels = boxes.view->made();
+  const MadeChannels& channels = boxes.view->tensor_set().made;
   for (const MadeBoxes::Box& box : boxes.boxes) {
     const Part& part = box.made.part;
     channels[box.made.channel].write(part.source,

@@ -254,7 +254,7 @@ struct BatchStream::Impl {
     const std::uint64_t at = static_cast<std::uint64_t>(options.first_epoch) * epoch_batches +
                              static_cast<std::uint64_t>(options.first_batch) + place;
     const auto epoch = static_cast<std::int64_t>(at / epoch_batches);
-    if (epoch >= view->epochs()) return std::nullopt;
+    if (epoch >= view->spec().epochs) return std::nullopt;
     return BatchRequest{view,         &kSlotFormat,
                         epoch,        static_cast<std::int64_t>(at % epoch_batches),
                         options.rank, options.world};

@@ -87,7 +87,7 @@ class BatchStream {
     std::int64_t first_epoch = 0, first_batch = 0;  // the rank's; where to begin
     bool by_engine = false;                         // nothing is decoded on the device
   };
-  /// Allocates everything. The view has its samples (View::with_samples). Throws not_supported
+  /// Allocates everything. The view has its samples (with_samples()). Throws not_supported
   /// without a GPU, no_memory for too small a budget.
   BatchStream(std::shared_ptr<const View> view, Engine& engine, const Options& options);
   /// Waits for batches in progress. Batches that are held become invalid.

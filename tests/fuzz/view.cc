@@ -4,6 +4,8 @@
 #include "engine/base/json_comments.h"
 #include "engine/base/yaml.h"
 #include "engine/dataset/joined/stack_datasets.h"
+#include "engine/view/describe/resolved.h"
+#include "engine/view/describe/schema.h"
 #include "engine/view/sources_spec.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/dataset/memory_data.h"
@@ -66,20 +68,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bool has_sources = tree.is_object() && tree.contains("sources");
     const auto of = has_sources ? joined(shared, tree["sources"]) : shared;
     const auto parsed = View::parse(of, text, "view", "view.json", options);
-    const auto view = parsed->needs_scan() ? parsed->with_samples(nullptr) : parsed;
+    const auto view = parsed->needs_scan() ? with_samples(*parsed, nullptr) : parsed;
     must(view->samples() > 0 && view->batches() >= 0);
-    std::int64_t left = view->windows();
-    for (const auto& [restriction, count] : view->dropped()) left -= count;
+    std::int64_t left = all_windows(*view);
+    for (const auto& [restriction, count] : dropped_windows(*view)) left -= count;
     must(left == view->samples());
-    view->warnings();
-    view->schema();
-    view->resolved();
+    view_warnings(*view);
+    view_schema(*view);
+    resolved_view(*view);
     if (view->batches() == 0 || view->batch_size() > 64)
       return;  // more of the same takes longer only
     const std::int64_t last = view->batches() - 1;
     for (const std::int64_t batch : {std::int64_t{0}, last}) {
-      const BatchPlan plan = view->plan(view->epochs() - 1, batch);
-      must(plan.samples == view->batch_samples(view->epochs() - 1, batch));
+      const BatchPlan plan = view->plan(view->spec().epochs - 1, batch);
+      must(plan.samples == view->batch_samples(view->spec().epochs - 1, batch));
       for (const std::int64_t sample : plan.samples) must(sample >= 0 && sample < view->samples());
       // Every element lands inside of its tensor.
       for (const Part& part : plan.parts) {
@@ -91,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                        : static_cast<std::int64_t>(view->tensors()[part.tensor].type.itemsize);
         std::int64_t low = part.offset, high = part.offset + item, bytes = item;
         if (is_operand)
-          bytes = view->combinations().at(part.tensor - tensors)->sample_bytes() *
+          bytes = view->tensor_set().combinations.at(part.tensor - tensors)->sample_bytes() *
                   static_cast<std::int64_t>(plan.samples.size());
         else
           for (const std::int64_t n : plan.shapes[part.tensor]) bytes *= n;
@@ -108,7 +110,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         must(low >= 0 && high <= bytes);
       }
-      provenance_of(view, view->epochs() - 1, batch);
+      provenance_of(view, view->spec().epochs - 1, batch);
     }
   });
   return 0;

@@ -13,6 +13,7 @@
 #include "engine/dataset/fields.h"
 #include "engine/dataset/read_variable.h"
 #include "engine/store/icechunk/icechunk_store.h"
+#include "engine/view/tensors/tensor_layout.h"
 #include "engine/view/view.h"
 #include "tools/cli/levels.h"
 #include "tools/cli/stores/named_arrays.h"

@@ -36,8 +36,8 @@ std::string key_of(const View& view, const OpenedStore& opened, const SourceVers
 /// Null if they are not in the cache.
 std::shared_ptr<const View> cached(const View& view, const SampleCache& cache,
                                    const std::string& key) {
-  const auto index = cache.find(key, view.scan().windows);
-  return index != nullptr ? view.with_samples(index) : nullptr;
+  const auto index = cache.find(key, scan_of(view).windows);
+  return index != nullptr ? with_samples(view, index) : nullptr;
 }
 
 /// One view with its samples, from a scan.
@@ -66,7 +66,7 @@ std::shared_ptr<const View> scanned(const std::shared_ptr<const View>& view,
             "the list of windows without missing values cannot be stored for the next mount: ") +
         error.what());
   }
-  return view->with_samples(index);
+  return with_samples(*view, index);
 }
 
 /// Null when the cache does not have them.
@@ -88,7 +88,7 @@ std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& vie
     component = known(*component, opened, options, true);
     if (component == nullptr) return nullptr;
   }
-  return view->with_components(std::move(components));
+  return with_components(*view, std::move(components));
 }
 
 std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view,
@@ -99,7 +99,7 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
   if (components.empty()) return scanned(view, opened, options, false, engine, log);
   for (auto& component : components)
     if (component->needs_scan()) component = scanned(component, opened, options, true, engine, log);
-  return view->with_components(std::move(components));
+  return with_components(*view, std::move(components));
 }
 
 std::shared_ptr<const View> find_samples(const OpenedView& opened, const StoreOptions& options) {

@@ -7,7 +7,7 @@
 namespace batchfs {
 
 void HeldByViews::add(const View& view) {
-  lists_ += view.held_memory();
+  lists_ += held_by(view);
   datasets_.insert(view.dataset().get());
   for (const auto& component : view.components()) add(*component);
 }

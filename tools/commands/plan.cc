@@ -9,6 +9,7 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/scan/sample_scan.h"
+#include "engine/view/describe/schema.h"
 #include "engine/view/order/shuffle_quality.h"
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"
@@ -176,11 +177,11 @@ std::string cluster_text(const ClusterPlan& plan) {
 }
 
 Json Planned::json() const {
-  Json json = view->schema();
-  json["windows"] = view->windows();
+  Json json = view_schema(*view);
+  json["windows"] = all_windows(*view);
   json["dropped"] = Json::object();
-  for (const auto& [restriction, count] : view->dropped()) json["dropped"][restriction] = count;
-  json["warnings"] = view->warnings();
+  for (const auto& [restriction, count] : dropped_windows(*view)) json["dropped"][restriction] = count;
+  json["warnings"] = view_warnings(*view);
   if (scan)
     json["scan"] = {{"chunks", scan->chunks},
                     {"decoded_bytes", static_cast<std::int64_t>(scan->decoded_bytes)}};
@@ -225,15 +226,15 @@ std::string Planned::samples_text() const {
   std::string out = fmt::format("View {}: {}{}{} in {} of {}, {}\n\n", printable(view->name()),
                                 scan ? "at most " : "", counted(view->samples(), "sample"),
                                 of_epoch, counted(view->batches(), "batch", "batches"),
-                                count_text(view->batch_size()), counted(view->epochs(), "epoch"));
-  if (const Dropped dropped = view->dropped(); !dropped.empty()) {
+                                count_text(view->batch_size()), counted(view->spec().epochs, "epoch"));
+  if (const Dropped dropped = dropped_windows(*view); !dropped.empty()) {
     std::vector<std::string> parts;
     for (const auto& [restriction, count] : dropped)
       parts.push_back(fmt::format("{} by {}", count_text(count), restriction));
-    out += fmt::format("Of {}, not samples: {}\n\n", counted(view->windows(), "window"),
+    out += fmt::format("Of {}, not samples: {}\n\n", counted(all_windows(*view), "window"),
                        join(parts, ", "));
   }
-  for (const std::string& warning : view->warnings())
+  for (const std::string& warning : view_warnings(*view))
     out += fmt::format("Warning: {}\n\n", printable(warning));
   return out;
 }
@@ -322,7 +323,7 @@ std::shared_ptr<const View> view_to_plan(const std::shared_ptr<const View>& view
     return find_samples(view, opened, options, engine, log);
   }
   scan = cost;
-  return view->with_samples(nullptr);
+  return with_samples(*view, nullptr);
 }
 
 Planned::Planned(const std::shared_ptr<const View>& parsed, const OpenedStore& opened,
@@ -346,7 +347,7 @@ std::string plan_split(const OpenedViews& opened, const PlanOptions& options) {
   for (const auto& parsed : opened.views) {
     if (options.json) {
       const Planned planned(parsed, opened.opened, options);
-      plans[planned.view->part().name] = planned.json();
+      plans[planned.view->spec().part.name] = planned.json();
       views.push_back(planned.view);
       continue;
     }

@@ -14,6 +14,7 @@
 #include "engine/scan/statistics.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/output/output_store.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/places.h"
@@ -129,7 +130,7 @@ struct ViewScan {
             {"store", place_digest(*opened.opened.store)},
             {"source", source.digests()},
             {"snapshot", opened.opened.snapshot_id()},
-            {"view", fingerprint(view.resolved().dump())},
+            {"view", fingerprint(resolved_view(view).dump())},
             {"numbers", fingerprint(json_text(scan.form().json(), -1))}};
   }
 

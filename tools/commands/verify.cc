@@ -10,6 +10,7 @@
 #include "engine/scan/verify_part.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/output/output_store.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/groups.h"
@@ -135,7 +136,7 @@ struct VerifyScan {
         for (const auto& other : opened->opened.stores())
           if (other.get() == &view->variables().front()->array->store()) store = other;
       of["snapshot"] = opened->opened.snapshot_id();
-      of["view"] = fingerprint(view->resolved().dump());
+      of["view"] = fingerprint(resolved_view(*view).dump());
       for (const Variable* variable : view->variables())
         if (&variable->array->store() != store.get())
           throw Error(ErrorCode::not_supported,

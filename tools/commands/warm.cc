@@ -18,6 +18,7 @@
 #include "engine/store/fingerprint.h"
 #include "engine/store/output/output_store.h"
 #include "engine/view/chunks/batch_chunks.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/places.h"
@@ -48,7 +49,7 @@ struct WantedChunk {
 
 /// The distinct chunks of the view's batches, each array's in the order they are stored.
 std::vector<WantedChunk> chunks_of(const View& view) {
-  const Json resolved = view.resolved();
+  const Json resolved = resolved_view(view);
   const auto batch = resolved.find("batch");
   const bool drops = batch != resolved.end() && batch->is_object() &&
                      batch->value("remainder", "") == "drop" &&
@@ -57,7 +58,7 @@ std::vector<WantedChunk> chunks_of(const View& view) {
   // a mixture may have any part of them.
   const std::int64_t of_pass = (view.samples() - 1) / view.epoch_samples() + 1;
   const std::int64_t epochs =
-      drops || !view.components().empty() ? view.epochs() : std::min(view.epochs(), of_pass);
+      drops || !view.components().empty() ? view.spec().epochs : std::min(view.spec().epochs, of_pass);
   std::vector<std::unordered_set<std::int64_t>> wanted(view.variables().size());
   Progress progress("planning");
   for (std::int64_t e = 0; e < epochs; ++e) {
@@ -321,7 +322,7 @@ struct OpenedWarm {
                 {"version", 2},
                 {"store", place_digest(*opened.opened.store)},
                 {"snapshot", opened.opened.snapshot_id()},
-                {"view", fingerprint(opened.view->resolved().dump())}};
+                {"view", fingerprint(resolved_view(*opened.view).dump())}};
     // The cache of one process is compared with the store when it is used.
     if (!options.run.is_task() && !options.run.merges()) return;
     source.emplace(source_arrays(*opened.view), SourceVersions::Options{with.threads, true});

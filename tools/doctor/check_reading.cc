@@ -10,6 +10,7 @@
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
 #include "engine/view/starter.h"
+#include "engine/view/tensors/tensor_layout.h"
 #include "fs/formats/formats.h"
 #include "tools/cli/given_options.h"
 #include "tools/cli/text.h"

@@ -8,6 +8,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/read_variable.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/view/order/shuffle_quality.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/text.h"
@@ -24,7 +25,7 @@ void advise_on_global(const View& view, const ViewCost& cost, const EpochCost& e
   Order order = *view.order();
   order.shuffle = Order::Shuffle::block;
   order.buffer = 0;
-  const auto block = view.with_order(order);
+  const auto block = with_order(view, order);
   const BlockCost block_cost = estimate_block_cost(*block);
   if (block_cost.run_decoded * cost.lanes > epoch.kept || decoded < 1.5 * block_cost.epoch_decoded)
     return;
@@ -51,7 +52,7 @@ void advise_on_block(const View& view, const ViewCost& cost, const EpochCost& ep
   if (better < 2 * buffer) return;
   Order order = *view.order();
   order.buffer = static_cast<std::int64_t>(better);
-  const double quality = shuffle_quality(*view.with_order(order)).value_or(1);
+  const double quality = shuffle_quality(*with_order(view, order)).value_or(1);
   if (quality < *cost.shuffle_quality + 0.02) return;
   lines.push_back(
       fmt::format("A \"buffer\" of {} groups in \"order\" would mix samples better: a shuffle "
@@ -83,7 +84,7 @@ void advise_on_lanes(const View& view, const ViewCost& cost, const EpochCost& ep
 void advise_on_sources(const View& view, const ViewCost& cost, const EpochCost& epoch,
                        std::vector<std::string>& lines) {
   constexpr double kAgain = 1.5, kLess = 1.25;
-  const Json document = view.resolved();
+  const Json document = resolved_view(view);
   if (!document.contains("sources") || cost.view_bytes <= epoch.kept) return;
   const BlockCost now = estimate_block_cost(view);
   struct Bytes {
@@ -110,7 +111,7 @@ void advise_on_sources(const View& view, const ViewCost& cost, const EpochCost& 
     order.buffer = buffer;
     BlockCost other;
     try {
-      other = estimate_block_cost(*view.with_order(order));
+      other = estimate_block_cost(*with_order(view, order));
     } catch (const Error&) {
       return;  // its chunks make no groups
     }
@@ -184,9 +185,9 @@ bool has_dim(const Variable& variable, const std::string& dim) {
 /// it.
 void advise_on_windows(const View& view, std::vector<std::string>& lines) {
   constexpr std::size_t kMaxNames = 5;
-  if (!view.made().empty()) return;
-  for (const WindowDim& window : view.window_dims()) {
-    if (view.selected(window.name).size() <= window.size) continue;
+  if (!view.tensor_set().made.empty()) return;
+  for (const WindowDim& window : view.axes().windows) {
+    if (view.axes().along(window.name).size() <= window.size) continue;
     std::vector<std::string> dims, others;
     bool is_used = false;
     for (const Variable* const variable : view.variables()) {

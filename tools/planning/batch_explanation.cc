@@ -7,6 +7,7 @@
 
 #include "engine/pipeline/chunks/kept_arrays.h"
 #include "engine/store/cache/disk_cache.h"
+#include "engine/view/plan/batch_planner.h"
 
 namespace batchfs {
 
@@ -35,7 +36,7 @@ struct Chunks {
 
 Chunks chunks_of(const View& view, std::int64_t epoch, std::int64_t batch) {
   Chunks chunks;
-  for (ChunkWalk& walk : view.chunk_walks(epoch, batch))
+  for (ChunkWalk& walk : chunk_walks(view, epoch, batch))
     while (const auto each = walk.next()) {
       const Array& array = array_of(view, each->variable);
       const auto [it, is_new] =
@@ -81,7 +82,7 @@ std::vector<std::vector<Box>> wanted_boxes(const View& view, std::int64_t epoch,
   std::int64_t visits = 0;
   for (std::int64_t next = batch + 1; next < std::min(batch + joined, view.batches()); ++next) {
     std::map<std::size_t, Box> of_batch;
-    for (ChunkWalk& walk : view.chunk_walks(epoch, next))
+    for (ChunkWalk& walk : chunk_walks(view, epoch, next))
       while (const auto each = walk.next()) {
         if (++visits > kMaxLaterBoxes) return wanted;
         const auto it = chunks.numbers.find(ChunkKey{&array_of(view, each->variable), each->chunk});

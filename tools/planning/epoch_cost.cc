@@ -9,6 +9,7 @@
 #include "engine/pipeline/chunks/chunk_costs.h"
 #include "engine/pipeline/prefetch/look_ahead.h"
 #include "engine/pipeline/prefetch/prefetcher.h"
+#include "engine/view/plan/batch_planner.h"
 
 namespace batchfs {
 
@@ -150,7 +151,7 @@ std::optional<ChunkReuse> follow_epoch(const View& view, std::int64_t epoch) {
   for (std::int64_t batch = 0; batch < view.batches(); ++batch) {
     taken.clear();
     numbers.clear();
-    for (ChunkWalk& walk : view.chunk_walks(epoch, batch))
+    for (ChunkWalk& walk : chunk_walks(view, epoch, batch))
       while (const auto each = walk.next()) {
         if (++boxes > kMaxVisits) return std::nullopt;
         const Array& array = *view.variables()[each->variable]->array;

@@ -116,8 +116,8 @@ double groups_of_chunk(const View& view, const ViewCost& cost) {
   constexpr std::int64_t kMaxBatches = 64;
   double sum = 0;
   for (std::uint64_t seed = 0; seed < kGroups; ++seed) {
-    const auto group = view.with_order({.shuffle = Order::Shuffle::block, .seed = seed});
-    const std::int64_t size = group->mixed_samples();
+    const auto group = with_order(view, {.shuffle = Order::Shuffle::block, .seed = seed});
+    const std::int64_t size = mixed_samples(*group);
     const std::int64_t batches = std::max<std::int64_t>(1, size / group->batch_size());
     const std::int64_t n =
         std::min({batches, group->batches(), batches_to_plan(view, kMaxBatches)});

@@ -24,8 +24,8 @@ struct SplitCounts {
 };
 
 SplitCounts counts_of(const View& view) {
-  SplitCounts counts{view.windows(), 0, 0, {}};
-  for (const auto& [restriction, count] : view.dropped()) {
+  SplitCounts counts{all_windows(view), 0, 0, {}};
+  for (const auto& [restriction, count] : dropped_windows(view)) {
     if (restriction == "split") {
       counts.windows = counts.before - count;
     } else if (restriction == "gap") {
@@ -82,22 +82,22 @@ Json leak_json(const LeakCheck& check) {
 SplitPlan plan_parts(const std::vector<std::shared_ptr<const View>>& parts) {
   SplitPlan plan;
   const View& first = *parts.front();
-  plan.view = first.name().substr(0, first.name().size() - first.part().name.size() - 1);
-  plan.windows = first.windows();
+  plan.view = first.name().substr(0, first.name().size() - first.spec().part.name.size() - 1);
+  plan.windows = all_windows(first);
   plan.dropped = counts_of(first).dropped;
-  const bool folds = first.split()->folds > 0;
+  const bool folds = first.spec().split->folds > 0;
   for (std::size_t begin = 0; begin < parts.size();) {
     SplitPlan::Group group;
-    const std::int64_t fold = parts[begin]->part().fold;
+    const std::int64_t fold = parts[begin]->spec().part.fold;
     if (folds) group.fold = fold;
     std::vector<std::shared_ptr<const View>> here;
     group.straddling = counts_of(*parts[begin]).before;
-    for (; begin < parts.size() && parts[begin]->part().fold == fold; ++begin) {
+    for (; begin < parts.size() && parts[begin]->spec().part.fold == fold; ++begin) {
       const View& view = *parts[begin];
       const SplitCounts counts = counts_of(view);
       here.push_back(parts[begin]);
       group.parts.push_back(
-          {view.part().name, view.samples(), view.batches(), counts.windows, counts.gap});
+          {view.spec().part.name, view.samples(), view.batches(), counts.windows, counts.gap});
       group.straddling -= counts.windows;
     }
     group.leaks = check_leaks(here);

@@ -12,6 +12,7 @@
 #include "engine/view/chunks/batch_chunks.h"
 #include "engine/view/made/operand_memory.h"
 #include "engine/view/order/shuffle_quality.h"
+#include "engine/view/plan/batch_planner.h"
 #include "engine/view/samples/reached.h"
 #include "tools/planning/box_union.h"
 
@@ -137,7 +138,7 @@ void add_batch(const View& view, std::int64_t batch, std::vector<VariableSums>& 
       });
   const std::int64_t one_of = (boxes - 1) / kMaxBoxesOfBatch + 1;
   std::vector<std::unordered_map<std::int64_t, TakenBoxes>> chunks(taken.size());
-  for (ChunkWalk& walk : view.chunk_walks(0, batch))
+  for (ChunkWalk& walk : chunk_walks(view, 0, batch))
     while (const auto each = walk.next())
       if (each->chunk == first[each->variable] || each->chunk % one_of == 0)
         chunks[each->variable][each->chunk].add(each->box);
@@ -253,7 +254,7 @@ std::shared_ptr<const View> without_lanes(const View& view) {
   Order order = *view.order();
   order.lanes = 1;
   order.home = false;
-  return view.with_order(order);
+  return with_order(view, order);
 }
 
 ViewCost estimate_cost(const View& view) {
@@ -330,7 +331,7 @@ double kept_between_batches(const View& view, const ViewCost& cost, double budge
   // A batch that was read, the next one, and those that are always made ahead.
   constexpr double kBatches = 2 + Prefetcher::kFirstPrefetch;
   const double beside = std::max(0.0, budget - kBatches * batch_memory(cost));
-  const bool again = view.epochs() > 1 || !is_in_order(view);
+  const bool again = view.spec().epochs > 1 || !is_in_order(view);
   double memory = 0;
   for (std::size_t v = 0; v < view.variables().size(); ++v) {
     const std::uint64_t chunk =
@@ -376,7 +377,7 @@ BlockCost estimate_block_cost(const View& laned) {
   const std::shared_ptr<const View> lane = without_lanes(laned);
   const View& view = *lane;
   // Some of a run's batches, enough to meet nearly all of its chunks: eight samples for a group.
-  const std::int64_t batches = std::max<std::int64_t>(1, view.mixed_samples() / view.batch_size());
+  const std::int64_t batches = std::max<std::int64_t>(1, mixed_samples(view) / view.batch_size());
   const std::int64_t n =
       std::min({batches, view.batches(),
                 std::clamp<std::int64_t>(8 * view.order()->buffer / view.batch_size(), 16, 512)});
@@ -392,7 +393,7 @@ BlockCost estimate_block_cost(const View& laned) {
     cost.run_decoded += cost.variables.back();
   }
   // A batch that is larger than a run holds several.
-  const auto covered = static_cast<double>(std::max(view.mixed_samples(), view.batch_size()));
+  const auto covered = static_cast<double>(std::max(mixed_samples(view), view.batch_size()));
   const double runs = std::max(1.0, static_cast<double>(view.epoch_samples()) / covered);
   cost.epoch_decoded = cost.run_decoded * runs;
   for (double& bytes : cost.variables) bytes *= runs;

@@ -61,7 +61,7 @@ struct ViewCost {
 /// Precondition: view.order() is not null, and `view` outlives the result.
 std::shared_ptr<const View> without_lanes(const View& view);
 
-/// `view` has its samples, or is View::with_samples(nullptr).
+/// `view` has its samples, or is that of with_samples(view, nullptr).
 ViewCost estimate_cost(const View& view);
 
 /// Are batches read in the order of the samples' positions?

@@ -9,7 +9,7 @@ namespace batchfs {
 
 void write_window_table(const View& view, std::int64_t epoch,
                         const std::function<void(std::span<const std::byte>)>& write) {
-  const std::size_t dims = view.window_dims().size(), columns = 2 + dims;
+  const std::size_t dims = view.axes().windows.size(), columns = 2 + dims;
   // All batches have one size, but the last of remainder "keep", which may be shorter.
   const auto samples_of = [&](std::int64_t batch) {
     return static_cast<std::int64_t>(view.batch_samples(epoch, batch).size());

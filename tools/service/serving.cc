@@ -18,6 +18,7 @@
 #include "engine/pipeline/engine_errors.h"
 #include "engine/store/place.h"
 #include "engine/view/made/operand_memory.h"
+#include "engine/view/plan/batch_planner.h"
 #include "engine/view/samples/duration.h"
 #include "engine/view/view_limits.h"
 #include "fs/formats/formats.h"
@@ -85,7 +86,7 @@ void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) t
 std::size_t parts_of(const View& view, const std::vector<std::int64_t>& samples, PlanLimit limit) {
   std::vector<std::int64_t> places(samples.size());
   std::iota(places.begin(), places.end(), 0);
-  return view.plan_samples(samples, places, limit).parts.size();
+  return plan_samples(view, samples, places, limit).parts.size();
 }
 
 /// Parts of the first rows of the first batch. Precondition: each row is a sample.
@@ -157,7 +158,7 @@ void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::
 
 void warn_of_samples(const std::vector<std::shared_ptr<const View>>& views, Log& log) {
   for (const auto& view : views)
-    for (const std::string& line : view->warnings())
+    for (const std::string& line : view_warnings(*view))
       log.warning("view " + view->name() + ": " + line);
 }
 

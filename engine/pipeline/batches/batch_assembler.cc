@@ -67,7 +67,7 @@ struct Unfinished {
   void combine(const View& view) {
     std::uint64_t bytes = 0;
     for (const CombinedPart& part : combined)
-      view.combinations()[part.combination]->write(
+      view.tensor_set().combinations[part.combination]->write(
           operands[part.combination].data() + part.operands, start_of(part.tensor) + part.offset,
           part.starts);
     for (const Padding& padding : combined_paddings) fill(view, padding);
@@ -83,7 +83,7 @@ void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, As
   for (const Padding& padding : plan.paddings) unfinished.fill(view, padding);
   assembly.repeats = plan.repeats;
   for (const MadePart& made : plan.made)
-    view.made().write(made, plan.repeats, start_of(made.part.tensor));
+    view.tensor_set().made.write(made, plan.repeats, start_of(made.part.tensor));
   for (const GivenValue& value : plan.given) {
     const TensorSpec& tensor = view.tensors()[value.tensor];
     const std::size_t itemsize = tensor.type.itemsize;
@@ -100,7 +100,7 @@ void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, As
       const Part& part = plan.parts[i];
       assembly.parts.push_back(
           {part.source, start_of(part.tensor) + part.offset, part.strides,
-           &view.converter(part.tensor, use.variable),
+           &view.tensor_set().converter(part.tensor, use.variable),
            part.repeat < 0 ? nullptr : &assembly.repeats[static_cast<std::size_t>(part.repeat)]});
     }
   }

@@ -12,7 +12,7 @@ namespace batchfs {
 KeepChoice choose_keeping(const View& view, std::int64_t epoch, std::int64_t global_batch,
                           const std::function<TakenParts()>& taken,
                           const std::function<double()>& all, const std::function<bool()>& keep) {
-  if (epoch + 1 < view.epochs()) {
+  if (epoch + 1 < view.spec().epochs) {
     const bool kept = keep();
     return {kept, kept};
   }

@@ -15,7 +15,7 @@ std::int64_t first_prefetch(const BatchRequest& request) {
   constexpr std::int64_t kFirst = Prefetcher::kFirstPrefetch;
   if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirst;
   // A rank reads its lanes in turn, and each lane has a block of its own.
-  const std::int64_t of_lane = std::min(request.view->mixed_samples() / request.view->batch_size(),
+  const std::int64_t of_lane = std::min(mixed_samples(*request.view) / request.view->batch_size(),
                                         Prefetcher::kMaxPrefetch * request.world);
   const std::int64_t of_block = of_lane * order->lanes / request.world;
   return std::clamp(of_block + 1, kFirst, Prefetcher::kMaxPrefetch);
@@ -39,7 +39,7 @@ BatchRequest Prefetcher::ahead(const Stream& stream, const BatchRequest& request
   next.epoch = sequence / stream.per_epoch;
   next.batch = sequence % stream.per_epoch;
   // Epochs beyond the view's are read on request only.
-  if (next.epoch >= std::max(request.view->epochs(), request.epoch + 1)) next.batch = -1;
+  if (next.epoch >= std::max(request.view->spec().epochs, request.epoch + 1)) next.batch = -1;
   return next;
 }
 

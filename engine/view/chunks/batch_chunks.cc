@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/view/chunks/chunk_set.h"
+#include "engine/view/plan/batch_planner.h"
 
 namespace batchfs {
 
@@ -13,7 +14,7 @@ std::int64_t for_each_chunk(const View& view, std::int64_t epoch, std::int64_t b
     met.emplace_back(variable->array->grid().chunk_count());
   const auto reserve = [](std::uint64_t) { return nullptr; };
   std::int64_t boxes = 0;
-  for (ChunkWalk& walk : view.chunk_walks(epoch, batch))
+  for (ChunkWalk& walk : chunk_walks(view, epoch, batch))
     while (const auto chunk = walk.next()) {
       ++boxes;
       if (met[chunk->variable].insert(chunk->chunk, reserve)) use(chunk->variable, chunk->chunk);

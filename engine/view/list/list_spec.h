@@ -2,7 +2,6 @@
 // "list" of a view's samples, and the keys that go with it, as written.
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,9 +10,6 @@
 #include "engine/base/json.h"
 
 namespace batchfs {
-
-struct RestrictedList;
-class SampleList;
 
 /// Where a file lies that a view names. Throws for one that must not be read.
 using FilePath = std::function<std::string(const std::string& name)>;
@@ -43,9 +39,6 @@ struct ListSpec {
   std::string tolerance_path;
   /// Columns that become tensors, and their paths.
   std::vector<std::pair<std::string, std::string>> labels;
-  /// Once it was read, for copies of the view.
-  std::shared_ptr<const SampleList> rows;
-  std::shared_ptr<const RestrictedList> restricted;
 };
 
 /// Reads "list" and the keys that go with it. nullopt without "list"; then throws for those others.

@@ -35,7 +35,6 @@ std::shared_ptr<const std::vector<std::byte>> values_of(const ListColumn& column
 
 std::shared_ptr<const SampleList> listed_samples(ViewSpec& spec, const ListingView& view) {
   ListSpec& list = *spec.list;
-  if (list.rows != nullptr) return list.rows;
   ListedView listed{view.dataset, view.selected, {}, list.labels};
   for (std::size_t w = 0; w < view.windows.size(); ++w)
     listed.rules.emplace_back(view.windows[w], view.selected.at(view.windows[w].name).size(),
@@ -44,9 +43,9 @@ std::shared_ptr<const SampleList> listed_samples(ViewSpec& spec, const ListingVi
       std::none_of(list.labels.begin(), list.labels.end(),
                    [&](const auto& label) { return label.first == *spec.weights->column; }))
     listed.columns.emplace_back(*spec.weights->column, spec.weights->path + ".column");
-  list.rows = read_list(list, listed);
-  list.file.digest = list.rows->digest();
-  return list.rows;
+  std::shared_ptr<const SampleList> rows = read_list(list, listed);
+  list.file.digest = rows->digest();
+  return rows;
 }
 
 WindowGrid grid_of(const SampleList& list) {
@@ -125,13 +124,10 @@ std::vector<double> row_weights(FileSpec& file, std::int64_t samples,
 }  // namespace
 
 std::shared_ptr<const Draws> sample_draws(
-    ViewSpec& spec, const ListingView& view, const SampleList* list, std::int64_t samples,
+    ViewSpec& spec, const ListingView& view, const RestrictedList* listed, std::int64_t samples,
     const std::function<void(std::int64_t sample, std::int64_t* starts)>& starts_of) {
   constexpr std::int64_t kMaxSamples = INT64_C(1) << 27;  // 1 GiB of sums
   WeightsSpec& weights = *spec.weights;
-  if (weights.draws != nullptr && weights.draws->samples() == samples &&
-      spec.missing != ViewSpec::Missing::skip)
-    return weights.draws;
   if (samples > kMaxSamples)
     throw Error(ErrorCode::not_supported,
                 fmt::format("{}: weights are for at most {}; there are {}", weights.path,
@@ -140,7 +136,7 @@ std::shared_ptr<const Draws> sample_draws(
              "the weights");
   std::vector<double> numbers;
   if (weights.column) {
-    const ListColumn& column = *list->column(*weights.column);
+    const ListColumn& column = *listed->list->column(*weights.column);
     numbers.resize(column.size());
     for (std::size_t row = 0; row < numbers.size(); ++row) numbers[row] = column.number(row);
   } else if (weights.variable) {
@@ -156,16 +152,15 @@ std::shared_ptr<const Draws> sample_draws(
       numbers[static_cast<std::size_t>(s)] = static_cast<double>(values.at(place));
     }
   } else {
-    if (list == nullptr && spec.missing == ViewSpec::Missing::skip)
+    if (listed == nullptr && spec.missing == ViewSpec::Missing::skip)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{}: a file cannot know which samples \"missing\": \"skip\" leaves; "
                               "name a \"variable\", or leave one of them out",
                               weights.path));
-    numbers = list != nullptr ? row_weights(weights.file, samples, spec.list->restricted->kept)
-                              : read_weights(weights.file, samples);
+    numbers = listed != nullptr ? row_weights(weights.file, samples, listed->kept)
+                                : read_weights(weights.file, samples);
   }
-  weights.draws = std::make_shared<const Draws>(std::move(numbers), weights.path);
-  return weights.draws;
+  return std::make_shared<const Draws>(std::move(numbers), weights.path);
 }
 
 }  // namespace batchfs

@@ -25,8 +25,8 @@ struct ListingView {
   std::vector<std::pair<std::int64_t, std::int64_t>> offsets;
 };
 
-/// Reads the list of a view, once for all its copies, and the digest into `spec`. Throws
-/// invalid_argument and not_supported as read_list(), and for keys that do not go with a list.
+/// Reads the list of a view, and its digest into `spec`. Throws invalid_argument and not_supported
+/// as read_list(), and for keys that do not go with a list.
 std::shared_ptr<const SampleList> listed_samples(ViewSpec& spec, const ListingView& view);
 
 /// The starts that a list has along each window dimension; all positions of a dimension with more
@@ -39,11 +39,12 @@ std::vector<TensorSpec> label_tensors(const ViewSpec& spec, const SampleList& li
 /// One line where the list makes another key of the view meaningless.
 std::vector<std::string> list_warnings(const ViewSpec& spec);
 
-/// The numbers of "weights" for each of `samples`, made into draws once for all copies of the view
-/// with these samples; digests go into `spec`. `starts_of(sample, starts)` writes where a sample
-/// begins; `list` may be null.
+struct RestrictedList;
+
+/// The numbers of "weights" for each of `samples`, made into draws; digests go into `spec`.
+/// `starts_of(sample, starts)` writes where a sample begins; `listed` may be null.
 std::shared_ptr<const Draws> sample_draws(
-    ViewSpec& spec, const ListingView& view, const SampleList* list, std::int64_t samples,
+    ViewSpec& spec, const ListingView& view, const RestrictedList* listed, std::int64_t samples,
     const std::function<void(std::int64_t sample, std::int64_t* starts)>& starts_of);
 
 }  // namespace batchfs

@@ -117,9 +117,8 @@ class Rows {
 
 }  // namespace
 
-std::shared_ptr<const RestrictedList> restrict_list(ViewSpec& spec, const RestrictedView& view,
+std::shared_ptr<const RestrictedList> restrict_list(const ViewSpec& spec, const RestrictedView& view,
                                                     std::shared_ptr<const SampleList> list) {
-  if (spec.list->restricted != nullptr) return spec.list->restricted;
   auto result = std::make_shared<RestrictedList>();
   result->grid = grid_of(*list);
   result->list = list;
@@ -168,19 +167,18 @@ std::shared_ptr<const RestrictedList> restrict_list(ViewSpec& spec, const Restri
   }
   if (samples.mask && !masked_first) mask();
   if (!result->dropped.empty()) rows.take();
-  spec.list->rows = result->list;
-  spec.list->restricted = result;
   return result;
 }
 
-void drop_missing_rows(ViewSpec& spec, std::shared_ptr<const SampleIndex> without) {
-  const RestrictedList& before = *spec.list->restricted;
+std::shared_ptr<const RestrictedList> without_missing_rows(
+    const RestrictedList& before, const SkipRule& skip,
+    std::shared_ptr<const SampleIndex> without) {
   auto result = std::make_shared<RestrictedList>(before);
   result->allowed = std::move(without);
   Rows rows(*before.list, *result);
-  if (spec.skip.at_most > 0)
+  if (skip.at_most > 0)
     rows.drop("missing", "missing.at_most",
-              fmt::format("has a share of at most {} that is NaN", spec.skip.at_most));
+              fmt::format("has a share of at most {} that is NaN", skip.at_most));
   else
     rows.drop("missing", "missing.nan", "is without NaN");
   result->allowed = before.allowed;
@@ -192,8 +190,7 @@ void drop_missing_rows(ViewSpec& spec, std::shared_ptr<const SampleIndex> withou
       if (kept[i]) kept[i] = result->kept[row++];
     result->kept = std::move(kept);
   }
-  spec.list->rows = result->list;
-  spec.list->restricted = std::move(result);
+  return result;
 }
 
 }  // namespace batchfs

@@ -26,15 +26,16 @@ struct RestrictedList {
   std::vector<std::string> warnings;
 };
 
-/// Reads coordinates and the mask's variable, blocking, once for all copies of the view: `spec`
-/// keeps the result. Throws invalid_argument where no row is left, and as restrict_windows(),
-/// restrict_by_mask() and keep_part().
-std::shared_ptr<const RestrictedList> restrict_list(ViewSpec& spec, const RestrictedView& view,
+/// Reads coordinates and the mask's variable, blocking. Throws invalid_argument where no row is
+/// left, and as restrict_windows(), restrict_by_mask() and keep_part().
+std::shared_ptr<const RestrictedList> restrict_list(const ViewSpec& spec,
+                                                    const RestrictedView& view,
                                                     std::shared_ptr<const SampleList> list);
 
-/// Leaves out the rows whose windows have missing values: those that `without`, an index of the
-/// windows of the restricted list's grid, lacks. Throws invalid_argument where none is left.
-/// Precondition: restrict_list() was called.
-void drop_missing_rows(ViewSpec& spec, std::shared_ptr<const SampleIndex> without);
+/// The list without the rows whose windows have missing values: those that `without`, an index of
+/// the windows of the list's grid, lacks. Throws invalid_argument where none is left.
+std::shared_ptr<const RestrictedList> without_missing_rows(
+    const RestrictedList& before, const SkipRule& skip,
+    std::shared_ptr<const SampleIndex> without);
 
 }  // namespace batchfs

@@ -42,8 +42,6 @@ struct WeightsSpec {
   std::optional<std::string> variable;  // of the store: the value at the window's start
   FileSpec file;                        // else
   std::string path;                     // in the view, for messages
-  /// Once they were read, for copies of the view with the same samples.
-  std::shared_ptr<const Draws> draws;
 };
 
 /// Reads "weights" of "samples". Throws invalid_argument with the JSON path.

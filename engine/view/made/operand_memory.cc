@@ -8,9 +8,9 @@ namespace batchfs {
 
 std::vector<std::uint64_t> operand_sizes(const View& view, std::int64_t global_batch) {
   std::vector<std::uint64_t> sizes;
-  if (view.combinations().empty()) return sizes;
+  if (view.tensor_set().combinations.empty()) return sizes;
   const std::vector<Dims> shapes = view.shapes(global_batch);
-  for (const auto& combination : view.combinations()) {
+  for (const auto& combination : view.tensor_set().combinations) {
     const auto samples = static_cast<std::uint64_t>(shapes[combination->tensor()][0]);
     std::uint64_t& size = sizes.emplace_back();
     if (__builtin_mul_overflow(static_cast<std::uint64_t>(combination->sample_bytes()), samples,

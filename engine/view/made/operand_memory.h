@@ -9,7 +9,7 @@
 
 namespace batchfs {
 
-/// Bytes for a global batch, of each of View::combinations(). UINT64_MAX where 64 bits do not hold
+/// Bytes for a global batch, of each of TensorSet::combinations. UINT64_MAX where 64 bits do not hold
 /// the number.
 std::vector<std::uint64_t> operand_sizes(const View& view, std::int64_t global_batch);
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/view/batch_coordinates.h"
+#include "engine/view/describe/batch_coordinates.h"
 #include "engine/view/view_limits.h"
 
 namespace batchfs {
@@ -67,17 +67,17 @@ void check_pads(const std::vector<std::shared_ptr<const View>>& views,
   }
 }
 
-const View::Coordinate* coordinate_of(const View& view, const std::string& dim) {
-  for (const View::Coordinate& coordinate : view.coordinates())
+const ViewCoordinate* coordinate_of(const View& view, const std::string& dim) {
+  for (const ViewCoordinate& coordinate : view.coordinates())
     if (coordinate.name == dim) return &coordinate;
   return nullptr;
 }
 
-bool have_one_type(const View::Coordinate& a, const View::Coordinate& b) {
+bool have_one_type(const ViewCoordinate& a, const ViewCoordinate& b) {
   return a.values->type == b.values->type && a.note == b.note;
 }
 
-bool are_equal(const View::Coordinate& a, const View::Coordinate& b) {
+bool are_equal(const ViewCoordinate& a, const ViewCoordinate& b) {
   return have_one_type(a, b) && a.values->data.size() == b.values->data.size() &&
          (a.values->data.size() == 0 ||
           std::memcmp(a.values->data.data(), b.values->data.data(), a.values->data.size()) == 0);
@@ -92,16 +92,16 @@ bool are_equal(const Positions& a, const Positions& b) {
 }
 
 /// The labels of one after the other.
-View::Coordinate one_after_the_other(const std::vector<const View::Coordinate*>& parts) {
+ViewCoordinate one_after_the_other(const std::vector<const ViewCoordinate*>& parts) {
   std::size_t bytes = 0;
   std::int64_t size = 0;
-  for (const View::Coordinate* part : parts) {
+  for (const ViewCoordinate* part : parts) {
     bytes += part->values->data.size();
     size += part->values->shape[0];
   }
   Buffer data(bytes);
   bytes = 0;
-  for (const View::Coordinate* part : parts) {
+  for (const ViewCoordinate* part : parts) {
     if (part->values->data.size() > 0)
       std::memcpy(data.data() + bytes, part->values->data.data(), part->values->data.size());
     bytes += part->values->data.size();
@@ -119,7 +119,7 @@ Positions one_after_the_other(const std::vector<std::shared_ptr<const View>>& vi
   if (size > kMaxListed) return Positions::range(0, size);
   std::vector<std::int64_t> all;
   for (const auto& view : views) {
-    const Positions& own = view->selected(dim);
+    const Positions& own = view->axes().along(dim);
     for (std::int64_t i = 0; i < own.size(); ++i) all.push_back(own[i]);
   }
   return Positions::list(std::move(all));
@@ -128,8 +128,8 @@ Positions one_after_the_other(const std::vector<std::shared_ptr<const View>>& vi
 /// One window dimension.
 void mix_window(const std::vector<std::shared_ptr<const View>>& views, std::size_t w,
                 MixedWindows& result) {
-  const std::string& dim = views[0]->window_dims()[w].name;
-  std::vector<const View::Coordinate*> labels;
+  const std::string& dim = views[0]->axes().windows[w].name;
+  std::vector<const ViewCoordinate*> labels;
   std::int64_t size = 0;
   std::vector<std::int64_t> first;
   bool same = true, labelled = true;
@@ -137,8 +137,8 @@ void mix_window(const std::vector<std::shared_ptr<const View>>& views, std::size
   for (const auto& view : views) {
     labels.push_back(coordinate_of(*view, dim));
     first.push_back(size);
-    size += view->selected(dim).size();
-    same = same && are_equal(view->selected(dim), views[0]->selected(dim)) &&
+    size += view->axes().along(dim).size();
+    same = same && are_equal(view->axes().along(dim), views[0]->axes().along(dim)) &&
            (labels[0] == nullptr) == (labels.back() == nullptr) &&
            (labels[0] == nullptr || are_equal(*labels[0], *labels.back()));
     labelled = labelled && labels.back() != nullptr && labels[0] != nullptr &&
@@ -148,7 +148,7 @@ void mix_window(const std::vector<std::shared_ptr<const View>>& views, std::size
   labelled = labelled && bytes <= max_coordinates(*views[0]->dataset());
   if (same) {
     result.first.emplace_back(views.size());
-    result.selected.push_back(views[0]->selected(dim));
+    result.selected.push_back(views[0]->axes().along(dim));
     if (labels[0] != nullptr) result.coordinates.push_back(*labels[0]);
     return;
   }
@@ -186,8 +186,8 @@ void check_mixed_tensors(const std::vector<std::shared_ptr<const View>>& views,
                              more ? names[0] : names[i], (more ? one : other).tensors()[count].name,
                              more ? names[i] : names[0]));
     }
-    const auto& windows = one.window_dims();
-    const auto& others = other.window_dims();
+    const auto& windows = one.axes().windows;
+    const auto& others = other.axes().windows;
     for (std::size_t w = 0; w < std::max(windows.size(), others.size()); ++w)
       if (w >= windows.size() || w >= others.size() || windows[w].name != others[w].name ||
           windows[w].size != others[w].size) {
@@ -205,13 +205,13 @@ void check_mixed_tensors(const std::vector<std::shared_ptr<const View>>& views,
 MixedWindows mix_windows(const std::vector<std::shared_ptr<const View>>& views,
                          const std::vector<std::string>& names) {
   MixedWindows result;
-  const auto& windows = views[0]->window_dims();
+  const auto& windows = views[0]->axes().windows;
   for (std::size_t w = 0; w < windows.size(); ++w) mix_window(views, w, result);
-  for (const View::Coordinate& coordinate : views[0]->coordinates()) {
+  for (const ViewCoordinate& coordinate : views[0]->coordinates()) {
     if (window_number(windows, coordinate.name) >= 0) continue;
     std::size_t other = 0;
     for (std::size_t i = 1; i < views.size() && other == 0; ++i) {
-      const View::Coordinate* own = coordinate_of(*views[i], coordinate.name);
+      const ViewCoordinate* own = coordinate_of(*views[i], coordinate.name);
       if (own == nullptr || !are_equal(coordinate, *own)) other = i;
     }
     if (other == 0)

@@ -15,7 +15,7 @@ struct MixedWindows {
   /// The amount added to the positions of each component, per window dimension.
   std::vector<std::vector<std::int64_t>> first;
   std::vector<Positions> selected;  // per window dimension
-  std::vector<View::Coordinate> coordinates;
+  std::vector<ViewCoordinate> coordinates;
   std::vector<std::string> warnings;
 };
 

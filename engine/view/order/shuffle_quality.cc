@@ -75,7 +75,7 @@ std::optional<double> shuffle_quality(const View& view, std::int64_t world) {
   // Shuffles differ from epoch to epoch: where few runs are mixed in one, more epochs make up for
   // it.
   const bool shuffled = view.order()->shuffle != Order::Shuffle::none;
-  const std::int64_t runs = (view.samples() + view.mixed_samples() - 1) / view.mixed_samples();
+  const std::int64_t runs = (view.samples() + mixed_samples(view) - 1) / mixed_samples(view);
   std::int64_t epochs = shuffled ? std::clamp<std::int64_t>(kRuns / runs, 1, kMaxEpochs) : 1;
   if (world > 1)
     epochs = std::clamp<std::int64_t>(8 * kMeasuredSamples / (kMinStretches * stretches.samples), 1,

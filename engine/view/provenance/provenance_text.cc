@@ -1,3 +1,5 @@
+#include "engine/view/plan/batch_planner.h"
+#include "engine/view/describe/provenance.h"
 #include "engine/view/provenance/provenance_text.h"
 
 #include <algorithm>
@@ -71,7 +73,7 @@ void ProvenanceText::begin() {
   out_.key("batch");
   out_.value(batch_);
   lists_ =
-      std::make_shared<const std::vector<ProvenanceList>>(view_->provenance_lists(epoch_, batch_));
+      std::make_shared<const std::vector<ProvenanceList>>(provenance_lists(*view_, epoch_, batch_));
   at_ = At::lists;
 }
 
@@ -103,7 +105,7 @@ void ProvenanceText::write_list() {
   out_.end_object();
   out_.key("chunks");
   out_.begin_array();
-  walks_ = view_->chunk_walks(epoch_, batch_);
+  walks_ = chunk_walks(*view_, epoch_, batch_);
   for (const Variable* variable : view_->variables())
     named_.emplace_back(variable->array->grid().chunk_count());
   at_ = At::chunks;
@@ -116,7 +118,7 @@ void ProvenanceText::write_chunks() {
     if (!chunk)
       ++walk_;
     else if (named_[chunk->variable].insert(chunk->chunk, reserve_))
-      out_.value(Json(view_->chunk_label(chunk->variable, chunk->chunk)));
+      out_.value(Json(chunk_label(*view_, chunk->variable, chunk->chunk)));
   }
 }
 

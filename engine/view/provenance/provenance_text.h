@@ -10,7 +10,9 @@
 
 #include "engine/base/text_source.h"
 #include "engine/view/chunks/chunk_set.h"
+#include "engine/view/chunks/chunk_walk.h"
 #include "engine/view/provenance/json_writer.h"
+#include "engine/view/provenance/provenance_list.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

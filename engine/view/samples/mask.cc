@@ -309,19 +309,19 @@ MaskedStarts masked_starts(const MaskSpec& mask, const RestrictedView& view,
   return result;
 }
 
-std::shared_ptr<const SampleIndex> restrict_by_mask(MaskSpec& mask, const RestrictedView& view,
-                                                    WindowGrid& grid, Dropped& dropped) {
-  if (mask.starts == nullptr)
-    mask.starts = std::make_shared<const MaskedStarts>(masked_starts(mask, view, grid));
+std::shared_ptr<const SampleIndex> restrict_by_mask(const MaskSpec& mask,
+                                                    const RestrictedView& view, WindowGrid& grid,
+                                                    Dropped& dropped) {
+  const MaskedStarts starts = masked_starts(mask, view, grid);
   const std::int64_t before = count_windows(grid);
-  if (mask.starts->windows.size() == 1) {
-    keep_passed(view.dataset, mask.path, *mask.starts, grid);
+  if (starts.windows.size() == 1) {
+    keep_passed(view.dataset, mask.path, starts, grid);
     dropped.emplace_back("mask", before - count_windows(grid));
     return nullptr;
   }
-  if (mask.index == nullptr) mask.index = masked_windows(*mask.starts, grid);
-  dropped.emplace_back("mask", before - mask.index->samples());
-  return mask.index;
+  auto index = masked_windows(starts, grid);
+  dropped.emplace_back("mask", before - index->samples());
+  return index;
 }
 
 std::shared_ptr<const SampleIndex> in_both(const std::shared_ptr<const SampleIndex>& a,

@@ -17,7 +17,9 @@ namespace batchfs {
 
 struct RestrictedView;
 struct WindowGrid;
-using Dropped = std::vector<std::pair<std::string, std::int64_t>>;  // as in view.h
+
+/// Windows that are not samples: how many each restriction left out, in the order of application.
+using Dropped = std::vector<std::pair<std::string, std::int64_t>>;
 
 /// Which starts of a grid pass a mask.
 struct MaskedStarts {
@@ -31,9 +33,6 @@ struct MaskSpec {
   double least = 1, most = 1;               // share of the footprint's cells that are marked
   bool center = false;  // in place of the footprint the cell in the window's middle
   std::string path;     // in the file, for messages
-  /// Once it was read, for copies of the view. `index`: over several dimensions.
-  std::shared_ptr<const MaskedStarts> starts;
-  std::shared_ptr<const SampleIndex> index;
 };
 
 /// The value of "mask". Throws invalid_argument with the JSON path.
@@ -47,8 +46,9 @@ MaskedStarts masked_starts(const MaskSpec& mask, const RestrictedView& view,
 /// Leaves out the windows that do not pass, and counts them. Along one dimension they leave the
 /// grid; for a mask over several, returns the remaining windows, in the numbering of the grid, else
 /// null. Throws as masked_starts(), and not_supported for more windows than bits are made for.
-std::shared_ptr<const SampleIndex> restrict_by_mask(MaskSpec& mask, const RestrictedView& view,
-                                                    WindowGrid& grid, Dropped& dropped);
+std::shared_ptr<const SampleIndex> restrict_by_mask(const MaskSpec& mask,
+                                                    const RestrictedView& view, WindowGrid& grid,
+                                                    Dropped& dropped);
 
 /// The windows that are in both; either may be null for all windows.
 std::shared_ptr<const SampleIndex> in_both(const std::shared_ptr<const SampleIndex>& a,

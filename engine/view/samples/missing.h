@@ -23,7 +23,7 @@ struct ViewScan {
   std::shared_ptr<const Draws> draws;         // with weights, of `list` or else of `chosen`
   const std::vector<VariablePlacement>* placements = nullptr;  // the view's
   const std::vector<VariablePlacement>* checked = nullptr;     // those whose missing values count
-  /// Placements of made channels, by their number in View::made(): beside others, and in coarsened
+  /// Placements of made channels, by their number in TensorSet::made: beside others, and in coarsened
   /// tensors, which have variables too.
   const std::vector<VariablePlacement>*made = nullptr, *coarsened = nullptr;
   double at_most = 0;  // the share of missing values that a sample may have

@@ -190,19 +190,19 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
 }
 
 std::vector<Positions> positions_in_windows(const View& view, std::uint32_t variable) {
-  return view.order() != nullptr ? reached(view.scan(), variable, true)
+  return view.order() != nullptr ? reached(scan_of(view), variable, true)
                                  : positions_selected(view, variable);
 }
 
 std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable) {
-  return view.order() != nullptr ? reached_positions(view.scan(), variable)
+  return view.order() != nullptr ? reached_positions(scan_of(view), variable)
                                  : positions_selected(view, variable);
 }
 
 std::vector<Positions> positions_selected(const View& view, std::uint32_t variable) {
   std::vector<Positions> selected;
   for (std::size_t d = 0; d < view.variables()[variable]->dims.size(); ++d)
-    selected.push_back(without_gaps(view.stored(variable, d)));
+    selected.push_back(without_gaps(view.tensor_set().stored[variable][d]));
   return selected;
 }
 

@@ -197,12 +197,12 @@ Reached reached(const ViewScan& scan, std::uint32_t variable, const StartTable& 
 
 Reached reached_by_samples(const View& view, std::uint32_t variable, const StartTable& starts,
                            const std::vector<std::size_t>* among) {
-  return reached(view.scan(), variable, starts, among);
+  return reached(scan_of(view), variable, starts, among);
 }
 
 Reached reached_of_made(const View& view, std::uint32_t number, const StartTable& starts,
                         const std::vector<std::size_t>* among) {
-  ViewScan scan = view.scan();
+  ViewScan scan = scan_of(view);
   std::vector<VariablePlacement> placements;
   for (const auto* all : {scan.made, scan.coarsened})
     for (const VariablePlacement& placement : *all)

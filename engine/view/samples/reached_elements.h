@@ -58,7 +58,7 @@ class ReachedChoices {
   std::vector<bool> reached_;  // empty: all are
 };
 
-/// `starts` of the view: sample_starts(). By the number in View::variables() and in View::made().
+/// `starts` of the view: sample_starts(). By the number in View::variables() and in TensorSet::made.
 /// `among`: dimensions that elements are distinguished along, ascending; null: all.
 Reached reached_by_samples(const View& view, std::uint32_t variable, const StartTable& starts,
                            const std::vector<std::size_t>* among = nullptr);

@@ -11,9 +11,10 @@
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/positions.h"
 #include "engine/view/geometry.h"
+#include "engine/view/samples/mask.h"
 #include "engine/view/samples/reach.h"
 #include "engine/view/samples/sample_spec.h"
-#include "engine/view/view.h"
+#include "engine/view/samples/time_steps.h"
 
 namespace batchfs {
 

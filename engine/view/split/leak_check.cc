@@ -100,8 +100,8 @@ std::vector<bool> sampled_starts(const ViewScan& scan, const std::vector<SplitAx
 
 PartFootprints footprints_of(const View& view, std::vector<LeakAxis>& axes) {
   PartFootprints part;
-  view.visit_windows([&](const RestrictedView& restricted, const ViewScan& scan) {
-    const PartBoxes boxes(restricted, *view.split(), view.part());
+  visit_windows(view, [&](const RestrictedView& restricted, const ViewScan& scan) {
+    const PartBoxes boxes(restricted, *view.spec().split, view.spec().part);
     const bool first_part = axes.empty();
     for (std::size_t a = 0; a < boxes.axes().size(); ++a) {
       const SplitAxis& axis = boxes.axes()[a];
@@ -287,7 +287,7 @@ LeakCheck check_leaks(const std::vector<std::shared_ptr<const View>>& parts) {
   for (const auto& [pair, found] : nearest)
     for (std::size_t a = 0; a < axes.size(); ++a) {
       if (found[a].positions == INT64_MAX) continue;
-      check.distances.push_back({parts[pair.first]->part().name, parts[pair.second]->part().name,
+      check.distances.push_back({parts[pair.first]->spec().part.name, parts[pair.second]->spec().part.name,
                                  axes[a].dim, found[a].positions,
                                  found[a].time ? time_text(*found[a].time) : ""});
     }

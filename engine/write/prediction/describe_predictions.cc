@@ -9,6 +9,8 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/attributes.h"
+#include "engine/view/describe/resolved.h"
+#include "engine/view/describe/schema.h"
 #include "engine/write/prediction/described_axes.h"
 #include "engine/write/prediction/normalization_scale.h"
 
@@ -32,7 +34,7 @@ class Describer {
         options_(options),
         samples_(std::make_shared<const PredictionSamples>(samples)),
         axes_(view, *samples_),
-        schema_(view.schema()) {}
+        schema_(view_schema(view)) {}
 
   std::vector<PredictedArray> arrays() {
     for (const std::uint32_t tensor : chosen_tensors()) add_tensor(tensor);
@@ -151,7 +153,7 @@ class Describer {
     std::vector<DescribedAxis> axes;
     const std::string lead = options_.lead_time ? axes_.time_dim() : "";
     if (options_.reduce) {
-      for (const WindowDim& window : view_.window_dims())
+      for (const WindowDim& window : view_.axes().windows)
         axes.push_back(axes_.by_start(window.name, window.name));
       return axes;
     }
@@ -193,7 +195,7 @@ class Describer {
         found != nullptr && !variable.contains("make")) {
       stored = found->dims;
     } else {
-      for (const WindowDim& window : view_.window_dims()) stored.push_back(window.name);
+      for (const WindowDim& window : view_.axes().windows) stored.push_back(window.name);
       for (const auto& [dim, length] : joined_of(variable)) stored.push_back(dim);
       for (const Json& dim : entry["dims"]) stored.push_back(dim.get<std::string>());
     }
@@ -275,7 +277,7 @@ PredictionDescription describe_predictions(const View& view, const DescriptionOp
   if (!view.components().empty())
     throw unsupported(
         "predictions of a mixture cannot be written: create an output for each of its views");
-  if (view.resolved().contains("xbatcher"))
+  if (resolved_view(view).contains("xbatcher"))
     throw unsupported(
         "predictions of views with \"xbatcher\" cannot be written: write the view with \"window\"");
   if (options.denormalize && options.reduce)

@@ -8,6 +8,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/view/samples/duration.h"
 #include "engine/write/prediction/epoch_samples.h"
 
@@ -23,7 +24,7 @@ Error coarse(const std::string& tensor, const std::string& dim) {
                            tensor, dim));
 }
 
-AxisLabels decoded(const View::Coordinate& coordinate) {
+AxisLabels decoded(const ViewCoordinate& coordinate) {
   const auto bytes = std::as_bytes(std::span(
       coordinate.values->data.data(),
       static_cast<std::size_t>(coordinate.values->shape[0]) * coordinate.values->type.itemsize));
@@ -42,26 +43,26 @@ std::shared_ptr<const CoordinateLabels> stored(const AxisLabels& labels) {
 }  // namespace
 
 AxisDescriber::AxisDescriber(const View& view, const PredictionSamples& samples)
-    : view_(view), samples_(samples), resolved_(view.resolved()) {}
+    : view_(view), samples_(samples), resolved_(resolved_view(view)) {}
 
 int AxisDescriber::window_of(const std::string& dim) const {
-  return window_number(view_.window_dims(), dim);
+  return window_number(view_.axes().windows, dim);
 }
 
-const View::Coordinate* AxisDescriber::coordinate(const std::string& dim) const {
-  for (const View::Coordinate& each : view_.coordinates())
+const ViewCoordinate* AxisDescriber::coordinate(const std::string& dim) const {
+  for (const ViewCoordinate& each : view_.coordinates())
     if (each.name == dim) return &each;
   return nullptr;
 }
 
 std::shared_ptr<const CoordinateLabels> AxisDescriber::labels(const std::string& dim) const {
-  const View::Coordinate* found = coordinate(dim);
+  const ViewCoordinate* found = coordinate(dim);
   return found == nullptr ? nullptr : stored(decoded(*found));
 }
 
 DescribedAxis AxisDescriber::whole(const std::string& dim, std::int64_t length,
                                    const std::string& tensor) const {
-  const View::Coordinate* found = coordinate(dim);
+  const ViewCoordinate* found = coordinate(dim);
   if (found != nullptr && found->values->shape[0] != length) throw coarse(tensor, dim);
   DescribedAxis result{.axis = {.name = dim, .length = length, .labels = labels(dim)}, .dim = dim};
   result.steps.resize(static_cast<std::size_t>(length));
@@ -72,7 +73,7 @@ DescribedAxis AxisDescriber::whole(const std::string& dim, std::int64_t length,
 DescribedAxis AxisDescriber::windowed(const std::string& dim, const Json& offsets,
                                       std::int64_t length, const std::string& tensor) const {
   const int w = window_of(dim);
-  const std::int64_t size = view_.window_dims()[static_cast<std::size_t>(w)].size;
+  const std::int64_t size = view_.axes().windows[static_cast<std::size_t>(w)].size;
   bool partial = false;
   if (const auto window = resolved_.find("window"); window != resolved_.end())
     if (const auto keys = window->find(dim); keys != window->end() && keys->is_object())
@@ -80,9 +81,9 @@ DescribedAxis AxisDescriber::windowed(const std::string& dim, const Json& offset
   if (length != size * static_cast<std::int64_t>(offsets.size()) && !partial)
     throw coarse(tensor, dim);
   DescribedAxis result{.axis = {.name = dim,
-                                .length = view_.selected(dim).size(),
+                                .length = view_.axes().along(dim).size(),
                                 .window = w,
-                                .wraps = view_.window_dims()[static_cast<std::size_t>(w)].wrap,
+                                .wraps = view_.axes().windows[static_cast<std::size_t>(w)].wrap,
                                 .partial = partial,
                                 .labels = labels(dim)},
                        .dim = dim,
@@ -102,7 +103,7 @@ DescribedAxis AxisDescriber::windowed(const std::string& dim, const Json& offset
 DescribedAxis AxisDescriber::by_start(const std::string& name, const std::string& dim) const {
   const int w = window_of(dim);
   const std::vector<std::int64_t> starts = starts_along(samples_, w);
-  const View::Coordinate* found = coordinate(dim);
+  const ViewCoordinate* found = coordinate(dim);
   return {
       .axis = {.name = name,
                .length = static_cast<std::int64_t>(starts.size()),
@@ -144,7 +145,7 @@ DescribedAxis AxisDescriber::lead(const DescribedAxis& windowed) const {
 }
 
 std::string AxisDescriber::time_dim() const {
-  for (const WindowDim& window : view_.window_dims())
+  for (const WindowDim& window : view_.axes().windows)
     if (const auto* found = coordinate(window.name);
         found != nullptr && found->values->type.kind == Kind::datetime)
       return window.name;
@@ -155,7 +156,7 @@ std::string AxisDescriber::time_dim() const {
 
 /// Nanoseconds between neighbouring labels, where they are the same everywhere.
 std::optional<std::int64_t> AxisDescriber::spacing(const std::string& dim) const {
-  const View::Coordinate* found = coordinate(dim);
+  const ViewCoordinate* found = coordinate(dim);
   if (found == nullptr || found->values->type.kind != Kind::datetime || found->values->shape[0] < 2)
     return std::nullopt;
   std::optional<__int128> before, gap;

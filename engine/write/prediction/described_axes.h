@@ -47,7 +47,7 @@ class AxisDescriber {
   std::string time_dim() const;
 
  private:
-  const View::Coordinate* coordinate(const std::string& dim) const;
+  const ViewCoordinate* coordinate(const std::string& dim) const;
   std::shared_ptr<const CoordinateLabels> labels(const std::string& dim) const;
   std::optional<std::int64_t> spacing(const std::string& dim) const;
   std::int64_t positions_of(const Json& offset, const std::string& dim) const;

@@ -31,7 +31,7 @@ std::vector<std::int64_t> starts_along(const PredictionSamples& samples, int dim
 EpochSamples samples_of_epoch(const View& view, std::int64_t epoch) {
   EpochSamples result;
   PredictionSamples& samples = result.samples;
-  for (const WindowDim& window : view.window_dims()) samples.dims.push_back(window.name);
+  for (const WindowDim& window : view.axes().windows) samples.dims.push_back(window.name);
   const std::size_t dims = samples.dims.size();
   std::vector<std::int64_t> numbers, starts;  // in the epoch's order
   for (std::int64_t batch = 0; batch < view.batches(); ++batch) {

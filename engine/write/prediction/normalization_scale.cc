@@ -21,18 +21,18 @@ struct Normalized {
 Normalized find(const View& view, std::uint32_t tensor, const std::string& name) {
   for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
     const Variable& variable = *view.variables()[v];
-    const auto converter = view.converters().find({tensor, v});
-    if (variable.name != name || converter == view.converters().end()) continue;
+    const auto converter = view.tensor_set().converters.find({tensor, v});
+    if (variable.name != name || converter == view.tensor_set().converters.end()) continue;
     Normalized found{converter->second->finish().normalization, &variable, {}};
     for (std::size_t d = 0; d < variable.dims.size(); ++d)
-      found.positions.push_back(view.stored(v, d));
+      found.positions.push_back(view.tensor_set().stored[v][d]);
     return found;
   }
-  for (std::uint32_t c = 0; c < view.made().size(); ++c) {
-    const Variable& variable = view.made()[c].variable();
+  for (std::uint32_t c = 0; c < view.tensor_set().made.size(); ++c) {
+    const Variable& variable = view.tensor_set().made[c].variable();
     if (variable.name != name) continue;
-    Normalized found{view.made().converter(tensor, c)->finish().normalization, &variable, {}};
-    for (const std::string& dim : variable.dims) found.positions.push_back(view.selected(dim));
+    Normalized found{view.tensor_set().made.converter(tensor, c)->finish().normalization, &variable, {}};
+    for (const std::string& dim : variable.dims) found.positions.push_back(view.axes().along(dim));
     return found;
   }
   return {};
@@ -141,7 +141,7 @@ std::shared_ptr<const PredictedScale> scale_of(const View& view, std::uint32_t t
     Term term{.axis = static_cast<std::size_t>(axis - axes.begin()),
               .window = axis->window,
               .wraps = axis->window >= 0 &&
-                       view.window_dims()[static_cast<std::size_t>(axis->window)].wrap,
+                       view.axes().windows[static_cast<std::size_t>(axis->window)].wrap,
               .steps = axis->steps};
     for (std::int64_t i = 0; i < positions.size(); ++i)
       term.places.push_back(positions[i] == Positions::kNone ? Positions::kNone

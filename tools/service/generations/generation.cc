@@ -5,6 +5,8 @@
 
 #include "engine/base/json_text.h"
 #include "engine/store/fingerprint.h"
+#include "engine/view/describe/resolved.h"
+#include "engine/view/describe/schema.h"
 #include "fs/session_state.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/view_memory.h"
@@ -29,8 +31,8 @@ std::string Generation::identity() const {
   constexpr std::string_view kArithmetic = "4";
   Fingerprint print;
   for (const auto& view : views) {
-    print.add(json_text(view->resolved()));
-    print.add(json_text(view->schema()));
+    print.add(json_text(resolved_view(*view)));
+    print.add(json_text(view_schema(*view)));
   }
   for (const auto& [name, other] : opened.others)
     print.add(fmt::format("{}={} {}", name, other->store->url(), other->hierarchy->snapshot_id));

@@ -38,13 +38,13 @@ TEST(SampleScan, FindsTheWindowsWithoutNan) {
   EXPECT_EQ(index->samples(), 11);
   EXPECT_EQ(index->window(4), 4);
   EXPECT_EQ(index->window(5), 6);  // window 5 is time 2, x 2 to 3
-  const auto known = unknown->with_samples(index);
+  const auto known = with_samples(*unknown, index);
   EXPECT_FALSE(known->needs_scan());
   EXPECT_EQ(known->samples(), 11);
   EXPECT_EQ(known->batches(), 11);
   EXPECT_EQ(known->plan(0, 5).samples, (std::vector<std::int64_t>{5}));
   EXPECT_EQ(provenance_of(known, 0, 5)["windows"][0]["time"], Json({3, 4}));
-  const auto every = unknown->with_samples(nullptr);
+  const auto every = with_samples(*unknown, nullptr);
   EXPECT_FALSE(every->needs_scan());
   EXPECT_EQ(every->samples(), 12);
 }
@@ -56,7 +56,7 @@ TEST(SampleScan, NothingLeftIsAnError) {
   Engine engine({.threads = 1, .prefetch = false}, log);
   const auto index = std::make_shared<const SampleIndex>(scan_samples(engine, *unknown));
   EXPECT_EQ(index->samples(), 0);
-  const Error error = error_of([&] { unknown->with_samples(index); });
+  const Error error = error_of([&] { with_samples(*unknown, index); });
   EXPECT_NE(error.why().find("leaves no sample"), std::string::npos) << error.why();
 }
 

@@ -23,7 +23,7 @@ TEST(SweptChannel, OfAVariableAndAChannelOfItAreAlongTheSamePositions) {
   const auto view = data.view(R"({"window": {"time": {"size": 2, "stride": 2}},
       "select": {"x": ["#4", "#1"]}, "samples": {"where": {"time": {"from": "#6"}}},
       "tensors": {"a": {"variables": [{"make": "sum", "of": ["v", "v"]}]}}})");
-  const StartTable starts = sample_starts(view->scan(), *data.dataset);
+  const StartTable starts = sample_starts(scan_of(*view), *data.dataset);
   const SweptChannel stored = swept_variable(*view, 0, &starts),
                      made = swept_made(*view, 0, starts);
   EXPECT_EQ(stored.name, "v");

@@ -18,9 +18,8 @@ std::uint64_t held(const std::string& keys) {
   data.declare("v", "<f4", {"x"}, {kSize}, {1000});
   ViewOptions options;
   if (keys.find("split") != std::string::npos) options.part = "a";
-  return View::parse(data.dataset(), R"({"window": {"x": 1}, "batch": 10)" + keys + "}", "v",
-                     "test", options)
-      ->held_memory();
+  return held_by(*View::parse(data.dataset(), R"({"window": {"x": 1}, "batch": 10)" + keys + "}",
+                              "v", "test", options));
 }
 
 TEST(HeldLists, AWholeDimensionTakesNone) { EXPECT_EQ(held(""), 0U); }

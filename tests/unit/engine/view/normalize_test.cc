@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/view/describe/resolved.h"
 #include "engine/view/normalize_rule.h"
 #include "engine/view/view.h"
 #include "tests/unit/engine/dataset/memory_data.h"
@@ -180,7 +181,7 @@ TEST(Normalize, TheViewShowsTheNumbersItUses) {
       View::parse(dataset(), R"({"variables": ["t", "n"], "window": {"time": 1}, "dtype": "float16",
                      "normalize": {"method": "zscore", "statistics": "s.json"}})",
                   "v", "v.json", options);
-  EXPECT_EQ(view->resolved()["normalize"]["statistics"],
+  EXPECT_EQ(resolved_view(*view)["normalize"]["statistics"],
             (Json{{"t", {{"mean", 1}, {"std", 2}, {"max", 9}}}}));
   EXPECT_EQ(view->tensors()[0].type.name(), "float16");
   EXPECT_EQ(view->tensors()[1].type.name(), "int32");

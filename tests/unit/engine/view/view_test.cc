@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/view/describe/batch_coordinates.h"
+#include "engine/view/describe/resolved.h"
+#include "engine/view/describe/schema.h"
+#include "engine/view/tensors/tensor_layout.h"
 #include "tests/unit/engine/view/assembled.h"
 #include "tests/unit/engine/view/provenance_of.h"
 
@@ -65,7 +69,7 @@ TEST_F(AnyView, SchemaHasWhatProgramsRelyOn) {
   const auto v = view(
       R"({"name": "n", "window": {"time": 2}, "batch": 2, "epochs": 3, "dtype": "float32", "formats": ["npz"],
                           "select": {"level": 850}})");
-  EXPECT_EQ(v->schema(), parse_json(R"({
+  EXPECT_EQ(view_schema(*v), parse_json(R"({
     "view": "n", "samples": 3, "batch_size": 2, "batches": 2, "epochs": 3,
     "window": [{"dim": "time", "size": 2}],
     "tensors": [{"name": "a", "dtype": "float32", "shape": [2, 2, 4], "dims": ["sample", "time", "x"],
@@ -79,16 +83,15 @@ TEST_F(AnyView, SchemaHasWhatProgramsRelyOn) {
 TEST_F(AnyView, TensorsShareTheConverterOfAVariable) {
   const auto v = view(R"({"window": {"time": {"size": 1, "stride": 1}}, "dtype": "float32",
                           "tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"], "offsets": {"time": [1]}}}})");
-  EXPECT_EQ(&v->converter(0, 0), &v->converter(1, 0));
-  EXPECT_EQ(v->converter(1, 0).result(), float32());
-  EXPECT_EQ(v->converters().size(), 2u);
+  EXPECT_EQ(&v->tensor_set().converter(0, 0), &v->tensor_set().converter(1, 0));
+  EXPECT_EQ(v->tensor_set().converter(1, 0).result(), float32());
+  EXPECT_EQ(v->tensor_set().converters.size(), 2u);
 }
 
 TEST_F(AnyView, SchemaSaysWhatLiesAlongAStack) {
   const auto channels = [&](const std::string& members) {
-    return view(R"({"window": {"time": {"size": 2, "stride": 1}}, )" + members + "}")
-        ->schema()["tensors"][0]
-        .value("channels", Json());
+    const auto stack = view(R"({"window": {"time": {"size": 2, "stride": 1}}, )" + members + "}");
+    return view_schema(*stack)["tensors"][0].value("channels", Json());
   };
   EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"], "stack": "channel"}})"),
             Json::array({"a"}));
@@ -110,7 +113,7 @@ TEST_F(AnyView, SchemaSaysWhatLiesAlongAStack) {
 
 TEST_F(AnyView, ResolvedHasEveryDefaultAndReadsBackAsTheSameView) {
   const auto v = view(R"({"window": {"time": 2}})");
-  const Json resolved = v->resolved();
+  const Json resolved = resolved_view(*v);
   EXPECT_EQ(resolved["name"], "given");
   EXPECT_EQ(resolved["variables"], Json::array({"a"}));
   EXPECT_EQ(resolved["window"]["time"]["size"], 2);
@@ -122,9 +125,8 @@ TEST_F(AnyView, ResolvedHasEveryDefaultAndReadsBackAsTheSameView) {
   EXPECT_EQ(resolved["formats"], Json::array({"npy"}));
   MemoryData two;
   two.declare("p", "<f4", {"t"}, {4}, {4}).declare("q", "<f4", {"t"}, {4}, {4});
-  EXPECT_EQ(parse_view(two.dataset(), R"({"xbatcher": {"input_dims": {"t": 2}}})")
-                ->resolved()["variables"],
-            parse_json(R"(["p", "q"])", ""));
+  const auto xbatcher = parse_view(two.dataset(), R"({"xbatcher": {"input_dims": {"t": 2}}})");
+  EXPECT_EQ(resolved_view(*xbatcher)["variables"], parse_json(R"(["p", "q"])", ""));
   for (
       const char* json :
       {R"({"window": {"time": 2}})",
@@ -132,9 +134,9 @@ TEST_F(AnyView, ResolvedHasEveryDefaultAndReadsBackAsTheSameView) {
                                "tensors": {"q": {"variables": ["a"], "offsets": {"time": [-1]}}}, "batch": {"size": 2, "remainder": "pad"}})",
        R"({"variables": ["a"], "xbatcher": {"input_dims": {"time": 2}}, "select": {"level": [500]}})"}) {
     SCOPED_TRACE(json);
-    const auto first = view(json), second = view(first->resolved().dump());
-    EXPECT_EQ(second->resolved(), first->resolved());
-    EXPECT_EQ(second->schema(), first->schema());
+    const auto first = view(json), second = view(resolved_view(*first).dump());
+    EXPECT_EQ(resolved_view(*second), resolved_view(*first));
+    EXPECT_EQ(view_schema(*second), view_schema(*first));
     EXPECT_EQ(provenance_of(second, 0, 1), provenance_of(first, 0, 1));
   }
 }
@@ -154,7 +156,7 @@ TEST_F(AnyView, CoordinatesAreThoseOfTheSelection) {
   const auto v = view(R"({"select": {"time": ["#4", "#1"], "level": 500}, "window": {"time": 1}})");
   const auto& coordinates = v->coordinates();
   std::vector<std::string> names;
-  for (const View::Coordinate& c : coordinates) names.push_back(c.name);
+  for (const ViewCoordinate& c : coordinates) names.push_back(c.name);
   EXPECT_THAT(names,
               UnorderedElementsAre("time", "level"));  // z belongs to no variable of the view
   // numpy.array(["2000-01-02", "2000-01-01T06"], "M8[ns]").astype("i8")
@@ -165,7 +167,7 @@ TEST_F(AnyView, CoordinatesAreThoseOfTheSelection) {
 
 TEST_F(AnyView, CoordinatesOfABatchRunAlongItsSamples) {
   const auto v = view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 2})");
-  const auto coordinates = v->batch_coordinates(0, 1);
+  const auto coordinates = batch_coordinates(*v, 0, 1);
   ASSERT_EQ(coordinates.size(), 2u);
   EXPECT_EQ(coordinates[0].name, "time_start");
   EXPECT_THAT(coordinates[0].dims, ElementsAre("sample"));
@@ -180,10 +182,10 @@ TEST_F(AnyView, ConvertersAreOfTensorAndVariable) {
   const auto v = view(
       R"({"window": {"time": 1}, "dtype": "float32", "tensors": {"x": {"variables": ["a"]}, "t": {"variables": ["time"]}}})");
   ASSERT_EQ(v->variables().size(), 2u);
-  EXPECT_EQ(v->converter(0, 0).result_itemsize(), 4u);
-  EXPECT_EQ(v->converter(0, 0).source_itemsize(), 8u);
-  EXPECT_EQ(v->converter(1, 1).source_itemsize(), 4u);
-  EXPECT_EQ(v->converter(1, 1).result_itemsize(), 8u);
+  EXPECT_EQ(v->tensor_set().converter(0, 0).result_itemsize(), 4u);
+  EXPECT_EQ(v->tensor_set().converter(0, 0).source_itemsize(), 8u);
+  EXPECT_EQ(v->tensor_set().converter(1, 1).source_itemsize(), 4u);
+  EXPECT_EQ(v->tensor_set().converter(1, 1).result_itemsize(), 8u);
 }
 
 TEST_F(AnyView, APlanIsAPureFunction) {

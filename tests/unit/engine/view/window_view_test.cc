@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/view/view.h"
+#include "engine/view/describe/batch_coordinates.h"
 #include "tests/unit/engine/view/assembled.h"
 #include "tests/unit/engine/view/provenance_of.h"
 
@@ -378,20 +379,20 @@ TEST(WindowView, AStoredDimensionCalledSampleIsRenamed) {
   EXPECT_EQ(assembled(*plain, 0, 1),
             (std::vector<std::vector<std::int64_t>>{{6, 7, 8, 9, 10, 11}}));
   // Along the batch's samples: where each begins. Not the whole stored coordinate.
-  ASSERT_EQ(plain->batch_coordinates(0, 1).size(), 1u);
-  EXPECT_EQ(plain->batch_coordinates(0, 1)[0].name, "sample_start");
+  ASSERT_EQ(batch_coordinates(*plain, 0, 1).size(), 1u);
+  EXPECT_EQ(batch_coordinates(*plain, 0, 1)[0].name, "sample_start");
   EXPECT_EQ(provenance_of(plain, 0, 1)["coordinates"]["sample"], Json({12, 13}));
   const auto whole = parse_view(dataset, R"({"window": {"x": 1}, "batch": 3})");
   EXPECT_EQ(whole->tensors()[0].dims, (std::vector<std::string>{"sample", "stored_sample", "x"}));
-  ASSERT_EQ(whole->batch_coordinates(0, 0).size(), 2u);
-  EXPECT_EQ(whole->batch_coordinates(0, 0)[0].name, "x_start");  // positions: it has no coordinate
-  EXPECT_EQ(whole->batch_coordinates(0, 0)[1].name, "stored_sample");
-  EXPECT_EQ(whole->batch_coordinates(0, 0)[1].dims, std::vector<std::string>{"stored_sample"});
+  ASSERT_EQ(batch_coordinates(*whole, 0, 0).size(), 2u);
+  EXPECT_EQ(batch_coordinates(*whole, 0, 0)[0].name, "x_start");  // positions: it has no coordinate
+  EXPECT_EQ(batch_coordinates(*whole, 0, 0)[1].name, "stored_sample");
+  EXPECT_EQ(batch_coordinates(*whole, 0, 0)[1].dims, std::vector<std::string>{"stored_sample"});
   // Joined to channels, it is not a dimension of the tensor.
   const auto joined = parse_view(dataset, R"({"window": {"sample": 1},
       "tensors": {"y": {"variables": ["t"], "stack": "channel", "dims": ["channel", "x"]}}})");
   EXPECT_EQ(joined->tensors()[0].dims, (std::vector<std::string>{"sample", "channel", "x"}));
-  EXPECT_EQ(joined->batch_coordinates(0, 2)[0].name, "sample");
+  EXPECT_EQ(batch_coordinates(*joined, 0, 2)[0].name, "sample");
   // In "dims" it goes by its stored name.
   const auto turned = parse_view(dataset, R"({"window": {"sample": 2},
       "tensors": {"y": {"variables": ["t"], "dims": ["x", "sample"]}}})");

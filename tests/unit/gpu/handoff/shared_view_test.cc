@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/view/describe/resolved.h"
+#include "engine/view/describe/schema.h"
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs::handoff {
@@ -17,9 +19,9 @@ TEST(SharedView, HasTextsAndCoordinates) {
   const auto description = shared.description({});
   const MemoryFile& file = description->file;
   const std::string all(reinterpret_cast<const char*>(file.data()), file.size());
-  EXPECT_EQ(Json::parse(all.substr(0, description->schema_length)), view->schema());
+  EXPECT_EQ(Json::parse(all.substr(0, description->schema_length)), view_schema(*view));
   EXPECT_EQ(Json::parse(all.substr(description->schema_length, description->view_length)),
-            view->resolved());
+            resolved_view(*view));
   const std::size_t begin = (description->schema_length + description->view_length + 7) / 8 * 8;
   EXPECT_EQ(all.size(), begin + description->coordinates_length);
   std::int16_t values[3];

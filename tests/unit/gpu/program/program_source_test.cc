@@ -228,11 +228,14 @@ TEST(ProgramSource, BatchesAreTheEnginesAndEachChunkIsDecodedOnce) {
 TEST(ProgramSource, ABatchWithAWrongPlanFailsAndTheOthersDoNot) {
   const MemoryData data = coded_data(12, 2, 8, 10);
   const std::string json = R"({"window": {"time": 1}, "variables": ["v1"], "batch": 4})";
-  int planned = 0;
-  const auto view =
-      std::make_shared<WrongView>(data.dataset(), json, "v1", [&planned](BatchPlan& plan) {
-        if (planned++ == 1) plan.parts.back().offset += 4;
-      });
+  // Its second batch would read beyond the array.
+  const auto view = wrong_view(data.dataset(), json, [](TensorSet& tensors) {
+    AxisPlacement& time = tensors.placements[0].axes[0];
+    std::vector<std::int64_t> indices;
+    for (std::int64_t i = 0; i < time.selected.size(); ++i)
+      indices.push_back(i == 5 ? 1'000'000 : time.selected[i]);
+    time.selected = Positions::list(std::move(indices));
+  });
   Epoch result;
   run(view, 64 << 10, 1 << 20, result);
   ASSERT_EQ(result.failed.size(), 3u);

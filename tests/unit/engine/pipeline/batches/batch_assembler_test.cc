@@ -57,10 +57,10 @@ TEST_F(BatchAssemblerTest, AnErrorGoesToTheWaiterAndTheLog) {
 }
 
 TEST_F(BatchAssemblerTest, AWrongPlanIsAnErrorOfItsBatchAndWritesNothing) {
-  for (const std::int64_t offset : {std::int64_t{-4}, std::int64_t{4}, INT64_MAX}) {
-    const auto view = std::make_shared<WrongView>(
-        parts_.data.dataset, R"({"window": {"time": 1}, "batch": 4})", "v",
-        [offset](BatchPlan& plan) { plan.parts[0].offset = offset; });
+  for (const std::int64_t offset : {std::int64_t{-4}, std::int64_t{4}, INT64_MAX / 2}) {
+    const auto view =
+        wrong_view(parts_.data.dataset, R"({"window": {"time": 1}, "batch": 4})",
+                   [offset](TensorSet& tensors) { tensors.placements[0].base = offset; });
     BatchRequest request = parts_.request(0);
     request.view = view;
     const auto promise = std::make_shared<std::promise<Result>>();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/view/plan/batch_planner.h"
 #include "tests/unit/engine/view/walked_views.h"
 
 namespace batchfs {
@@ -19,7 +20,7 @@ TEST(ChunkWalk, MeetsTheChunksOfThePlanInItsOrder) {
     for (std::int64_t batch = 0; batch < view->batches(); ++batch) {
       Chunks met;
       std::set<Chunks::value_type> known;
-      for (ChunkWalk& walk : view->chunk_walks(1, batch))
+      for (ChunkWalk& walk : chunk_walks(*view, 1, batch))
         while (const auto chunk = walk.next())
           if (known.emplace(chunk->variable, chunk->chunk).second)
             met.emplace_back(chunk->variable, chunk->chunk);
@@ -48,7 +49,7 @@ TEST(ChunkWalk, TakesTheElementsOfThePlan) {
     for (const ChunkUse& use : plan.chunks)
       for (std::uint32_t p = 0; p < use.part_count; ++p)
         add(expected, {use.variable, use.chunk}, plan.parts[use.first_part + p].source);
-    for (ChunkWalk& walk : view->chunk_walks(0, 0))
+    for (ChunkWalk& walk : chunk_walks(*view, 0, 0))
       while (const auto chunk = walk.next()) add(met, {chunk->variable, chunk->chunk}, chunk->box);
     EXPECT_EQ(met, expected) << json;
   }

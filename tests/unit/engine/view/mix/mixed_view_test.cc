@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/view/describe/resolved.h"
+#include "engine/view/describe/schema.h"
 #include "engine/view/samples/sample_index.h"
 #include "tests/unit/engine/view/assembled.h"
 #include "tests/unit/engine/view/provenance_of.h"
@@ -74,7 +76,7 @@ TEST_F(MixedViewTest, LabelsAreThoseOfOneViewAfterTheOther) {
 
 TEST_F(MixedViewTest, DescriptionsNameTheViews) {
   const auto view = mixture(R"(, "batch": 10)");
-  const Json schema = view->schema(), provenance = provenance_of(view, 0, 0);
+  const Json schema = view_schema(*view), provenance = provenance_of(view, 0, 0);
   EXPECT_EQ(schema["components"][1]["first"], 6);
   EXPECT_EQ(schema["mixing"], "sample");
   for (std::size_t i = 0; i < 10; ++i) {
@@ -83,8 +85,8 @@ TEST_F(MixedViewTest, DescriptionsNameTheViews) {
     EXPECT_EQ(provenance["component_samples"][i], sample % 6);
     EXPECT_EQ(provenance["coordinates"]["time"][i], sample < 6 ? sample : 94 + sample);
   }
-  EXPECT_EQ(view->resolved()["mix"]["one"]["view"]["order"]["shuffle"], "global");
-  EXPECT_EQ(view->resolved()["batch"]["block"], 1024);
+  EXPECT_EQ(resolved_view(*view)["mix"]["one"]["view"]["order"]["shuffle"], "global");
+  EXPECT_EQ(resolved_view(*view)["batch"]["block"], 1024);
 }
 
 TEST_F(MixedViewTest, ByBatchABatchIsOfOneView) {
@@ -103,7 +105,7 @@ TEST_F(MixedViewTest, Refusals) {
       HasSubstr("mix.two: the shape of a sample of 'a' is (1, 3) in 'one' and (2, 3) in 'two'"));
   EXPECT_THAT(error_of([&] { mixture(R"(, "batch": {"size": 11, "remainder": "drop"})"); }).why(),
               HasSubstr("\"drop\" leaves no batch"));
-  EXPECT_THROW(mixture()->with_samples(
+  EXPECT_THROW(with_samples(*mixture(),
                    std::make_shared<const SampleIndex>(std::vector<std::uint64_t>{1}, 1)),
                Error);
 }

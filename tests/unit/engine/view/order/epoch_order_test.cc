@@ -75,7 +75,7 @@ struct RandomView {
     MissingMarks marks(view->samples());
     for (std::int64_t i = 0; i < view->samples() - 10; ++i)
       if (pick(0, 3) == 0 || i / 9 % 4 == 1) marks.mark(i);
-    view = view->with_samples(std::make_shared<const SampleIndex>(marks.index()));
+    view = with_samples(*view, std::make_shared<const SampleIndex>(marks.index()));
   }
 
   std::int64_t pick(std::int64_t low, std::int64_t high) {

@@ -28,7 +28,7 @@ std::shared_ptr<const Dataset> dataset() {
 /// C-order numbers of the elements that are reached.
 std::set<std::int64_t> reached_of(const View& view, std::uint32_t variable) {
   const Reached reached =
-      reached_by_samples(view, variable, sample_starts(view.scan(), *view.dataset()));
+      reached_by_samples(view, variable, sample_starts(scan_of(view), *view.dataset()));
   const ReachedChoices choices(reached);
   const Dims shape = view.variables()[variable]->array->shape();
   std::set<std::int64_t> result;
@@ -85,7 +85,7 @@ TEST(ReachedElements, OnlyDimensionsThatDependOnEachOtherAreLookedUp) {
   const auto view = parse_view(
       dataset(), R"({"variables": ["v", "s", "u"], "window": {"t": 1, "y": 1, "x": 1}, "batch": 1,
                      "samples": {"mask": {"variable": "land"}}})");
-  const StartTable starts = sample_starts(view->scan(), *view->dataset());
+  const StartTable starts = sample_starts(scan_of(*view), *view->dataset());
   const Reached of_v = reached_by_samples(*view, 0, starts);
   ASSERT_NE(of_v.elements, nullptr);
   EXPECT_THAT(of_v.elements->dims(), ElementsAre(1, 2));

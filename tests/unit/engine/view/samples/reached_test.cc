@@ -40,7 +40,7 @@ TEST(Reached, IsWhatTheBatchesHold) {
            "b": {"variables": ["v"]}})",
        R"("window": {"time": {"size": 3, "edge": "pad"}}, "samples": {"where": {"time": ["#6"]}})"}) {
     const auto view = parse_view(dataset, std::string("{") + rest + "}");
-    const std::vector<Positions> reached = reached_positions(view->scan(), 0);
+    const std::vector<Positions> reached = reached_positions(scan_of(*view), 0);
     ASSERT_EQ(reached.size(), 2u);
     std::vector<std::int64_t> times;
     for (std::int64_t i = 0; i < reached[0].size(); ++i) times.push_back(reached[0][i]);
@@ -95,7 +95,7 @@ TEST(Reached, OfManyOffsetsIsNoLessThanTheBatchesHold) {
       parse_view(dataset, R"({"window": {"time": 1}, "samples": {"where": {"time": ["#3", "#230"]}},
                    "tensors": {"a": {"variables": ["v"], "offsets": {"time": [)" +
                               offsets + "]}}}}");
-  const std::vector<Positions> reached = reached_positions(view->scan(), 0);
+  const std::vector<Positions> reached = reached_positions(scan_of(*view), 0);
   EXPECT_EQ(reached[0].size(), 159 * 2);
 }
 

@@ -39,9 +39,9 @@ TEST_F(RestrictionsTest, SpacingLeavesOutWindowsOverAGap) {
   const auto pairs = view(kSpacing, R"({"size": 2, "stride": 1})");
   EXPECT_THAT(starts(*pairs), ElementsAre(0, 1, 2, 4, 5, 6));
   EXPECT_EQ(pairs->samples(), 18);
-  EXPECT_EQ(pairs->windows(), 21);
-  EXPECT_THAT(pairs->dropped(), ElementsAre(Pair("spacing", 3)));
-  EXPECT_TRUE(pairs->warnings().empty());
+  EXPECT_EQ(all_windows(*pairs), 21);
+  EXPECT_THAT(dropped_windows(*pairs), ElementsAre(Pair("spacing", 3)));
+  EXPECT_TRUE(view_warnings(*pairs).empty());
   EXPECT_THAT(starts(*view(kSpacing, "1")), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   EXPECT_THAT(starts(*view(kSpacing, R"({"size": 3, "stride": 2})")), ElementsAre(0, 4));
 }
@@ -59,8 +59,8 @@ TEST_F(RestrictionsTest, PaddingHasNoLabels) {
 TEST_F(RestrictionsTest, WithoutSpacingAWarning) {
   const auto pairs = view("", R"({"size": 2, "stride": 1})");
   EXPECT_EQ(pairs->samples(), 21);
-  EXPECT_TRUE(pairs->dropped().empty());
-  EXPECT_THAT(pairs->warnings(),
+  EXPECT_TRUE(dropped_windows(*pairs).empty());
+  EXPECT_THAT(view_warnings(*pairs),
               ElementsAre(HasSubstr("time: 1 gap: 3 samples reach across one; \"samples\"")));
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/view/describe/resolved.h"
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
@@ -27,8 +28,8 @@ struct TimeWindowsTest : testing::Test {
 
 TEST_F(TimeWindowsTest, SizesAndStridesInPositions) {
   const auto v = view(regular, R"("window": {"time": {"size": "1d", "stride": "12h"}})");
-  EXPECT_EQ(v->resolved()["window"]["time"]["size"], 4);
-  EXPECT_EQ(v->resolved()["window"]["time"]["stride"], 2);
+  EXPECT_EQ(resolved_view(*v)["window"]["time"]["size"], 4);
+  EXPECT_EQ(resolved_view(*v)["window"]["time"]["stride"], 2);
   EXPECT_EQ(v->samples(), 3);
   EXPECT_EQ(view(regular, R"("window": {"time": "12h"})")->samples(), 4);
   EXPECT_EQ(view({18, 12, 6, 0}, R"("window": {"time": "12h"})")->samples(), 2);
@@ -42,14 +43,14 @@ TEST_F(TimeWindowsTest, EveryIsResolvedToAViewThatIsReadAgain) {
   const auto v =
       view(gap, R"("window": {"time": {"size": "12h", "every": "12h", "origin": "first"}},
                               "variables": ["v"], "samples": {"spacing": {"time": "6h"}})");
-  const Json resolved = v->resolved();
+  const Json resolved = resolved_view(*v);
   EXPECT_EQ(resolved["window"]["time"],
             Json::parse(R"({"size": 2, "every": "12h", "origin": "first", "wrap": false,
                             "edge": "drop"})"));
   EXPECT_EQ(v->samples(), 2);
   const std::string text = resolved.dump();
-  EXPECT_EQ(view(gap, text.substr(1, text.size() - 2))->resolved(), resolved);
-  EXPECT_EQ(v->with_order({.shuffle = Order::Shuffle::global})->samples(), 2);
+  EXPECT_EQ(resolved_view(*view(gap, text.substr(1, text.size() - 2))), resolved);
+  EXPECT_EQ(with_order(*v, {.shuffle = Order::Shuffle::global})->samples(), 2);
 }
 
 TEST_F(TimeWindowsTest, ADurationNeedsAStepThatDividesIt) {
@@ -72,8 +73,8 @@ TEST_F(TimeWindowsTest, OffsetsByLabel) {
       "tensors": {"x": {"variables": ["v"], "offsets": {"time": ["-6h", "0h"]}}})");
   EXPECT_EQ(v->samples(), 4);
   EXPECT_EQ(assembled(*v, 0, 0).at(0), (std::vector<std::int64_t>{0, 1, 1, 2, 3, 4, 4, 5}));
-  EXPECT_EQ(v->dropped(), (Dropped{{"offsets", 2}}));
-  EXPECT_TRUE(v->warnings().empty());  // nothing is shifted
+  EXPECT_EQ(dropped_windows(*v), (Dropped{{"offsets", 2}}));
+  EXPECT_TRUE(view_warnings(*v).empty());  // nothing is shifted
   EXPECT_THAT(refusal({0, 6, 6, 12}, R"("window": {"time": 1},
       "tensors": {"x": {"variables": ["v"], "offsets": {"time": ["6h"]}}})"),
               HasSubstr("tensors.x.offsets.time: lengths of time need labels in order"));
@@ -88,7 +89,7 @@ TEST_F(TimeWindowsTest, ReserveCountsAsOffsets) {
       4);
   const auto v =
       view(gap, R"("window": {"time": 1}, "reserve": {"time": ["-6h", "6h"]}, "batch": 9)");
-  EXPECT_EQ(v->dropped(), (Dropped{{"reserve", 4}}));
+  EXPECT_EQ(dropped_windows(*v), (Dropped{{"reserve", 4}}));
   EXPECT_EQ(assembled(*v, 0, 0).at(0), (std::vector<std::int64_t>{1, 4}));
   EXPECT_THAT(refusal(gap, R"("window": {"time": 1}, "reserve": {"x": [1]})"),
               HasSubstr("reserve.x: 'x' is not a dimension of \"window\""));

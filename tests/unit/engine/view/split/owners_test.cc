@@ -27,8 +27,8 @@ SplitOwners owners(const std::string& split) {
       R"({"batch": 1, "window": {"time": 1, "lat": 1}, "split": )" + split + "}";
   const auto view = View::parse(data(), text, "v", "file.json", {.first_part = true});
   SplitOwners result;
-  view->visit_windows([&](const RestrictedView& restricted, const ViewScan&) {
-    result = find_owners(restricted, *view->split(), split_axes(restricted, *view->split()));
+  visit_windows(*view, [&](const RestrictedView& restricted, const ViewScan&) {
+    result = find_owners(restricted, *view->spec().split, split_axes(restricted, *view->spec().split));
   });
   return result;
 }

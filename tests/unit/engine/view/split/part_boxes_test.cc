@@ -27,8 +27,8 @@ void with_boxes(const std::string& split, const std::string& part, Use&& use,
                 const std::string& window = R"("time": 1)") {
   const std::string text = R"({"window": {)" + window + R"(}, "split": )" + split + "}";
   const auto view = View::parse(data(), text, "v", "file.json", {.part = part});
-  view->visit_windows([&](const RestrictedView& restricted, const ViewScan&) {
-    use(PartBoxes(restricted, *view->split(), view->part()));
+  visit_windows(*view, [&](const RestrictedView& restricted, const ViewScan&) {
+    use(PartBoxes(restricted, *view->spec().split, view->spec().part));
   });
 }
 

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/base/strings.h"
+#include "engine/view/describe/resolved.h"
 #include "engine/view/order/order.h"
 #include "engine/view/samples/missing.h"
 #include "engine/view/split/leak_check.h"
@@ -240,8 +241,8 @@ void check(std::uint64_t seed) {
     }
     const auto view = View::parse(dataset, text, "v", "f", {.part = name});
     views.push_back(view);
-    EXPECT_EQ(view->windows(), static_cast<std::int64_t>(times.size() * places.size()));
-    EXPECT_THAT(view->dropped(),
+    EXPECT_EQ(all_windows(*view), static_cast<std::int64_t>(times.size() * places.size()));
+    EXPECT_THAT(dropped_windows(*view),
                 ElementsAre(Pair("split", counts[0] + counts[1]), Pair("gap", counts[2])));
     EXPECT_EQ(view->samples(), counts[3]);
     in_parts += counts[2] + counts[3];
@@ -301,9 +302,9 @@ TEST(PartWindows, AGapThatTakesNothingIsAWarning) {
       R"({"window": {"t": 1, "x": 1}, "split": {"blocks": {"t": 3}, "folds": 2, "gap": {"x": 2}}})",
       "v", "f", {.part = "fold-1-val"});
   EXPECT_EQ(view->name(), "v-fold-1-val");
-  EXPECT_THAT(view->warnings(),
+  EXPECT_THAT(view_warnings(*view),
               ElementsAre(HasSubstr("split.gap.x: the parts do not differ along 'x'")));
-  EXPECT_EQ(view->resolved()["split"]["part"], "fold-1-val");
+  EXPECT_EQ(resolved_view(*view)["split"]["part"], "fold-1-val");
 }
 
 TEST(PartWindows, TheResolvedViewIsThePart) {
@@ -312,9 +313,9 @@ TEST(PartWindows, TheResolvedViewIsThePart) {
       "split": {"blocks": {"t": 3}, "fractions": {"a": 0.5, "b": 0.5}, "with": {"b": {"batch": 4, "order": {"shuffle": "global"}}}}})",
                                 "v", "f", {.part = "b"});
   EXPECT_EQ(view->batch_size(), 4);
-  const auto again = parse_view(dataset, view->resolved().dump());
+  const auto again = parse_view(dataset, resolved_view(*view).dump());
   EXPECT_EQ(again->name(), "v-b");
-  EXPECT_EQ(again->resolved(), view->resolved());
+  EXPECT_EQ(resolved_view(*again), resolved_view(*view));
   EXPECT_EQ(again->window_starts(0, 2), view->window_starts(0, 2));
 }
 
@@ -334,7 +335,7 @@ TEST(PartWindows, ABillionSamplesNeedNoMemoryOfTheirOwn) {
        R"({"groups": {"time": "year"}, "fractions": {"train": 0.8, "val": 0.2}}})"}) {
     const auto view = View::parse(dataset, window + split, "v", "f", {.part = "train"});
     EXPECT_GT(view->samples(), 500'000'000);
-    view->visit_windows(
+    visit_windows(*view,
         [](const RestrictedView&, const ViewScan& scan) { EXPECT_EQ(scan.chosen, nullptr); });
   }
 }

@@ -31,8 +31,8 @@ std::vector<SplitAxis> axes(const std::string& split,
                            R"(, "split": )" + split + "}";
   const auto view = View::parse(data(), text, "v", "file.json", {.first_part = true});
   std::vector<SplitAxis> result;
-  view->visit_windows([&](const RestrictedView& restricted, const ViewScan&) {
-    result = split_axes(restricted, *view->split());
+  visit_windows(*view, [&](const RestrictedView& restricted, const ViewScan&) {
+    result = split_axes(restricted, *view->spec().split);
   });
   return result;
 }

@@ -1,4 +1,4 @@
-#include "engine/view/tensor_layout.h"
+#include "engine/view/tensors/tensor_layout.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "engine/view/tensor_layout.h"
+#include "engine/view/tensors/tensor_layout.h"
 
 #include <algorithm>
 #include <iterator>
@@ -435,5 +435,11 @@ std::string tensor_dim(const Variable& variable, std::size_t d) {
 }
 
 std::string tensor_dim(const std::string& dim) { return dim == "sample" ? "stored_sample" : dim; }
+
+bool fits_tensor(const Variable& variable) {
+  const Kind kind = variable.cf.decoded.kind;
+  return variable.array != nullptr && variable.cf.joined_characters == 0 && kind != Kind::unicode &&
+         kind != Kind::bytes && kind != Kind::structured && kind != Kind::raw;
+}
 
 }  // namespace batchfs

@@ -1,4 +1,4 @@
-#include "engine/view/tensor_definitions.h"
+#include "engine/view/tensors/tensor_definitions.h"
 
 #include <algorithm>
 

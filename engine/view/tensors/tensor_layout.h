@@ -23,7 +23,7 @@ struct TensorSource {
   const TensorDefinition& definition;
   DataType type;  // in the tensor, of every variable
   struct Channels {
-    std::uint32_t number = 0;  // index into View::variables(), or into View::made()
+    std::uint32_t number = 0;  // index into View::variables(), or into TensorSet::made
     const Variable* variable = nullptr;
     bool made = false;
   };
@@ -55,6 +55,9 @@ TensorLayout lay_out(const TensorSource& tensor, const Dims& sizes);
 /// begins. Empty without a stack, and where there are more than 2^16.
 std::vector<std::string> channel_names(const TensorSource& tensor, const TensorLayout& layout,
                                        const Dims& sizes, const Dataset& dataset);
+
+/// Can the variable be read, and is it of a type that batches can have?
+bool fits_tensor(const Variable& variable);
 
 /// How tensors call a stored dimension: "sample" is the batch's own.
 std::string tensor_dim(const std::string& dim);

@@ -8,43 +8,76 @@
 #include "engine/dataset/joined/axis_join.h"
 #include "engine/view/coarsen/coarsening.h"
 #include "engine/view/made/combination.h"
-#include "engine/view/view.h"
+#include "engine/view/tensors/tensor_builder.h"
+#include "engine/view/window_checks.h"
 
 namespace batchfs {
 
-void View::add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
+void TensorBuilder::add_tensor(TensorDefinition definition) {
+  const auto t = static_cast<std::uint32_t>(set_.specs.size());
+  set_.channels.push_back(use_channels(definition));
+  set_.definitions.push_back(std::move(definition));
+  const TensorDefinition& tensor = set_.definitions.back();
+  const TensorSource source{t,
+                            tensor,
+                            type_of(tensor, set_.channels.back()),
+                            set_.channels.back(),
+                            axes_.selected,
+                            axes_.windows,
+                            spec_.batch_size,
+                            axes_.joined,
+                            set_.made.field_dims()};
+  Dims sizes;
+  for (const WindowDim& window : axes_.windows) sizes.push_back(window.size);
+  TensorLayout layout = lay_out(source, sizes);
+  layout.spec.padded = may_pad(axes_.windows, layout.placements);
+  if (layout.spec.padded) layout.spec.pad = pad_element(layout.spec.type, tensor.path);
+  layout.spec.channels = channel_names(source, layout, sizes, dataset_);
+  for (const auto& each : set_.channels.back())
+    if (tensor.coarsen.empty() || each.made) add_converter(t, each, layout.spec.type);
+  for (VariablePlacement& placement : layout.placements)
+    (placement.made ? set_.made_placements : set_.placements).push_back(std::move(placement));
+  set_.coarsened_placements.insert(set_.coarsened_placements.end(), layout.coarsened.begin(),
+                                   layout.coarsened.end());
+  set_.row_bytes.push_back(layout.sample_bytes);
+  set_.row_shapes.push_back(layout.spec.shape);
+  set_.row_shapes.back()[0] = 1;
+  set_.specs.push_back(std::move(layout.spec));
+}
+
+void TensorBuilder::add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
                          const DataType& type) {
   if (!channels.made) return add_converter(tensor, channels.number, type);
   const bool fills = spec_.missing == ViewSpec::Missing::fill;
-  made_.add_converter(tensor, channels.number, type, spec_.normalize,
-                      fills ? std::optional(spec_.fill_value) : std::nullopt, *dataset_, selected_);
+  set_.made.add_converter(tensor, channels.number, type, spec_.normalize,
+                      fills ? std::optional(spec_.fill_value) : std::nullopt, dataset_, axes_.selected);
 }
 
-std::vector<TensorSource::Channels> View::use_channels(const TensorDefinition& tensor) {
+std::vector<TensorSource::Channels> TensorBuilder::use_channels(const TensorDefinition& tensor) {
   std::vector<std::string> windows;
-  for (const WindowDim& window : window_dims_) windows.push_back(window.name);
+  for (const WindowDim& window : axes_.windows) windows.push_back(window.name);
   std::vector<const Variable*> in_tensor;
   for (const std::string& name : tensor.variables)
-    if (const Variable* variable = dataset_->find(name)) in_tensor.push_back(variable);
+    if (const Variable* variable = dataset_.find(name)) in_tensor.push_back(variable);
   std::vector<TensorSource::Channels> channels;
   auto made = tensor.made.begin();
   auto stored = tensor.variables.begin();
   while (made != tensor.made.end() || stored != tensor.variables.end()) {
     const std::size_t place = channels.size();
     if (made != tensor.made.end() && made->place == place) {
-      const std::uint32_t number = made_.use(*made++, *dataset_, windows, in_tensor);
-      channels.push_back({number, &made_[number].variable(), true});
+      const std::uint32_t number = set_.made.use(*made++, dataset_, windows, in_tensor);
+      channels.push_back({number, &set_.made[number].variable(), true});
     } else {
       const std::uint32_t number = use_variable(
           *stored++, spec_.tensors.empty() ? tensor.path
                                            : fmt::format("{}.variables[{}]", tensor.path, place));
-      channels.push_back({number, &whole_variable(number), false});
+      channels.push_back({number, &set_.whole_variable(number), false});
     }
   }
   return channels;
 }
 
-void View::add_operands(const std::string& path, const Variable& variable,
+void TensorBuilder::add_operands(const std::string& path, const Variable& variable,
                         const VariablePlacement& operand, ChannelPadding& padding) {
   static const std::vector<OffsetList> kNone;
   const std::uint32_t tensor = padding.tensor();
@@ -58,53 +91,53 @@ void View::add_operands(const std::string& path, const Variable& variable,
                   fmt::format("{}: '{}' is joined along '{}' with a ratio, which channels made of "
                               "variables do not support",
                               path, variable.name, variable.dims[d]));
-    whole.axes[d].selected = joined_.along(variable, d);
+    whole.axes[d].selected = axes_.joined.along(variable, d);
   }
-  for (const VariablePlacement& each : joined_.by_offset(variable, durations, whole)) {
-    padding.add(each, variable.dims, window_dims_);
+  for (const VariablePlacement& each : axes_.joined.by_offset(variable, durations, whole)) {
+    padding.add(each, variable.dims, axes_.windows);
     for (VariablePlacement& part : variable.is_concatenated()
-                                       ? joined_.in_parts(variable, each)
+                                       ? axes_.joined.in_parts(variable, each)
                                        : std::vector<VariablePlacement>{each}) {
-      converters_.try_emplace(
+      set_.converters.try_emplace(
           std::pair(part.tensor, part.variable),
-          std::make_shared<const Converter>(variables_[part.variable]->cf, float64()));
-      more_placements_.push_back(part);
-      scanned_.push_back(std::move(part));
-      scanned_.back().tensor = tensor;
+          std::make_shared<const Converter>(set_.variables[part.variable]->cf, float64()));
+      set_.more_placements.push_back(part);
+      set_.scanned.push_back(std::move(part));
+      set_.scanned.back().tensor = tensor;
     }
   }
 }
 
-void View::add_combination(const MadeChannel& channel, const VariablePlacement& placement,
+void TensorBuilder::add_combination(const MadeChannel& channel, const VariablePlacement& placement,
                            std::shared_ptr<const Converter> converter, ChannelPadding& padding) {
-  const auto own = static_cast<std::uint32_t>(tensors_.size() + combinations_.size());
+  const auto own = static_cast<std::uint32_t>(set_.specs.size() + set_.combinations.size());
   const auto combination = std::make_shared<const Combination>(channel, padding.tensor(), placement,
                                                                std::move(converter));
-  combinations_.push_back(combination);
+  set_.combinations.push_back(combination);
   for (std::size_t i = 0; i < channel.spec().of.size(); ++i) {
     const std::string path = fmt::format("{}.of[{}]", channel.spec().path, i);
     const std::uint32_t number = use_variable(channel.spec().of[i], path);
-    const Variable& variable = whole_variable(number);
+    const Variable& variable = set_.whole_variable(number);
     add_operands(path, variable, combination->operand(i, variable, number, own), padding);
   }
 }
 
-void View::add_coarsening(const VariablePlacement& placement) {
-  const TensorSpec& tensor = tensors_[placement.tensor];
+void TensorBuilder::add_coarsening(const VariablePlacement& placement) {
+  const TensorSpec& tensor = set_.specs[placement.tensor];
   const std::string& path = tensor.coarsen.front().path;
   const Variable& variable =
-      placement.made ? made_[placement.variable].variable() : whole_variable(placement.variable);
-  const auto own = static_cast<std::uint32_t>(tensors_.size() + combinations_.size());
+      placement.made ? set_.made[placement.variable].variable() : set_.whole_variable(placement.variable);
+  const auto own = static_cast<std::uint32_t>(set_.specs.size() + set_.combinations.size());
   CfDecoding reduced;  // of the blocks' values
   reduced.stored = reduced.decoded = reduced.arithmetic = float64();
   const auto coarsening = std::make_shared<Coarsening>(
       tensor.coarsen, variable.name, variable.dims, placement,
-      placement.made ? made_.converter(placement.tensor, placement.variable)
+      placement.made ? set_.made.converter(placement.tensor, placement.variable)
                      : std::make_shared<const Converter>(
                            reduced, tensor.type, finish_of(placement.variable, tensor.type)));
-  combinations_.push_back(coarsening);
+  set_.combinations.push_back(coarsening);
   const VariablePlacement operand = coarsening->operand(placement, own);
-  ChannelPadding padding(placement, variable.dims, window_dims_);
+  ChannelPadding padding(placement, variable.dims, axes_.windows);
   if (!placement.made) {
     for (std::size_t d = 0; d < variable.dims.size(); ++d)
       if (variable.join_along(d) != nullptr && coarsening->has_numbers_along(d) &&
@@ -115,36 +148,36 @@ void View::add_coarsening(const VariablePlacement& placement) {
                                 path, variable.name, variable.dims[d]));
     add_operands(path, variable, operand, padding);
   } else {
-    made_.add_operand(own, placement.variable);
-    if (made_[placement.variable].is_combined()) {
-      add_combination(made_[placement.variable], operand, made_.converter(own, placement.variable),
+    set_.made.add_operand(own, placement.variable);
+    if (set_.made[placement.variable].is_combined()) {
+      add_combination(set_.made[placement.variable], operand, set_.made.converter(own, placement.variable),
                       padding);
     } else {
-      padding.add(operand, variable.dims, window_dims_);
-      more_placements_.push_back(operand);
+      padding.add(operand, variable.dims, axes_.windows);
+      set_.more_placements.push_back(operand);
     }
   }
   coarsening->set_padding(padding);
   keep_padding(std::move(padding));
 }
 
-bool View::has_durations(std::uint32_t tensor, const std::string& dim) const {
+bool TensorBuilder::has_durations(std::uint32_t tensor, const std::string& dim) const {
   if (spec_.tensors.empty()) return false;
   const auto& lists = spec_.tensors[tensor].durations;
   return std::any_of(lists.begin(), lists.end(),
                      [&](const OffsetList& each) { return each.dim == dim; });
 }
 
-void View::keep_padding(ChannelPadding padding) {
+void TensorBuilder::keep_padding(ChannelPadding padding) {
   if (padding.empty()) return;
-  TensorSpec& tensor = tensors_[padding.tensor()];
+  TensorSpec& tensor = set_.specs[padding.tensor()];
   tensor.padded = true;
   tensor.pad = pad_element(tensor.type, "tensors." + tensor.name);
-  channel_paddings_.push_back(std::move(padding));
+  set_.paddings.push_back(std::move(padding));
 }
 
-std::vector<std::int64_t> View::add_combinations() {
-  scanned_ = placements_;
+void TensorBuilder::add_combinations() {
+  set_.scanned = set_.placements;
   const bool is_partial = std::any_of(
       spec_.window.begin(), spec_.window.end(),
       [](const WindowSpec& window) { return window.edge == WindowSpec::Edge::partial; });
@@ -155,40 +188,29 @@ std::vector<std::int64_t> View::add_combinations() {
                               "\"pad\" fills it",
                               path, what));
   };
-  for (const VariablePlacement& placement : made_placements_) {
-    const MadeChannel& channel = made_[placement.variable];
+  for (const VariablePlacement& placement : set_.made_placements) {
+    const MadeChannel& channel = set_.made[placement.variable];
     if (!channel.is_combined()) {
-      more_placements_.push_back(placement);
+      set_.more_placements.push_back(placement);
       continue;
     }
     check_edges(channel.spec().path,
                 fmt::format("channels of variables, as '{}',", channel.variable().name));
-    ChannelPadding padding(placement, channel.variable().dims, window_dims_);
-    add_combination(channel, placement, made_.converter(placement.tensor, placement.variable),
+    ChannelPadding padding(placement, channel.variable().dims, axes_.windows);
+    add_combination(channel, placement, set_.made.converter(placement.tensor, placement.variable),
                     padding);
     keep_padding(std::move(padding));
   }
-  for (const VariablePlacement& placement : coarsened_placements_) {
-    check_edges(tensors_[placement.tensor].coarsen.front().path, "coarsened tensors");
+  for (const VariablePlacement& placement : set_.coarsened_placements) {
+    check_edges(set_.specs[placement.tensor].coarsen.front().path, "coarsened tensors");
     add_coarsening(placement);
   }
-  std::vector<std::int64_t> bytes;
-  for (const auto& combination : combinations_) bytes.push_back(combination->sample_bytes());
-  return bytes;
+  for (const auto& combination : set_.combinations)
+    set_.row_bytes.push_back(combination->sample_bytes());
+  set_.checked = checked_placements(spec_.skip, set_.specs, set_.variables, set_.scanned);
 }
 
-void View::add_combined(BatchPlan& plan, const Row& row) const {
-  // Operands of others have higher numbers.
-  for (auto c = static_cast<std::uint32_t>(combinations_.size()); c-- > 0;) {
-    const std::uint32_t into = combinations_[c]->into();
-    plan.combined.push_back({c, into, row.offsets[into] + combinations_[c]->base(),
-                             row.offsets[tensors_.size() + c], row.starts});
-  }
-  for (const ChannelPadding& padding : channel_paddings_)
-    padding.add_to(plan.combined_paddings, row);
-}
-
-DataType View::type_of(const TensorDefinition& tensor,
+DataType TensorBuilder::type_of(const TensorDefinition& tensor,
                        const std::vector<TensorSource::Channels>& channels) const {
   const Variable* first = nullptr;
   bool makes = false;

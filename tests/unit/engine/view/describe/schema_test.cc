@@ -2,10 +2,11 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/engine/view/assembled.h"
+#include "engine/view/describe/schema.h"
 #include "tests/unit/engine/view/provenance_of.h"
 
 namespace batchfs {
-namespace view_schema_test {
+namespace schema_test {
 
 MemoryData weather() {
   MemoryData data;
@@ -18,7 +19,7 @@ MemoryData weather() {
   return data;
 }
 
-Json schema(const std::string& view) { return parse_view(weather().dataset(), view)->schema(); }
+Json schema(const std::string& view) { return view_schema(*parse_view(weather().dataset(), view)); }
 
 TEST(ViewSchema, HasTheAttributesOfVariablesAndCoordinates) {
   const Json plain = schema(R"({"window": {"time": 1}, "variables": ["t"]})");
@@ -71,5 +72,5 @@ TEST(ViewSchema, WindowsOfABatchAreNumbersAndStarts) {
   EXPECT_EQ(provenance_of(xbatcher, 0, 1)["starts"], Json::parse("[[3, 0]]"));
 }
 
-}  // namespace view_schema_test
+}  // namespace schema_test
 }  // namespace batchfs
