@@ -22,6 +22,7 @@
 
 #include "bench/gpu_fields.h"
 #include "engine/base/buffer_pool.h"
+#include "engine/dataset/dataset.h"
 #include "engine/zarr/hierarchy.h"
 #include "gpu/stream/batch_stream.h"
 #include "gpu/stream/cuda_devices.h"

@@ -2,7 +2,8 @@
 
 #include <map>
 
-#include "engine/view/provenance/provenance_text.h"
+#include "engine/view/describe/provenance_text.h"
+#include "engine/view/spec.h"
 #include "fs/formats/formats.h"
 
 namespace batchfs {

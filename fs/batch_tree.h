@@ -13,7 +13,7 @@
 
 #include "engine/base/text_source.h"
 #include "engine/pipeline/batch_format.h"
-#include "engine/view/chunks/chunk_set.h"
+#include "engine/view/plan/chunk_set.h"
 #include "engine/view/view.h"
 #include "fs/formats/zarr_batch.h"
 

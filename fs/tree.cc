@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/view/spec.h"
 
 namespace batchfs {
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/dataset/dataset.h"
 #include "engine/pipeline/engine_errors.h"
 
 namespace batchfs {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/dataset/dataset.h"
 #include "engine/pipeline/chunks/chunk_reuse.h"
 
 namespace batchfs {

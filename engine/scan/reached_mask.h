@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/scan/sweep.h"
-#include "engine/view/samples/reached_elements.h"
+#include "engine/view/rows/reached_elements.h"
 
 namespace batchfs {
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/store/store.h"
 #include "engine/view/samples/sample_index.h"
 #include "engine/view/view.h"
 

@@ -8,8 +8,8 @@
 
 #include "engine/base/strings.h"
 #include "engine/scan/sweep.h"
+#include "engine/view/rows/reached.h"
 #include "engine/view/samples/missing.h"
-#include "engine/view/samples/reached.h"
 
 namespace batchfs {
 

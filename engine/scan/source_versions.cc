@@ -17,7 +17,8 @@
 #include "engine/base/strings.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/state_listing.h"
-#include "engine/view/samples/reached.h"
+#include "engine/view/rows/reached.h"
+#include "engine/view/spec.h"
 #include "engine/zarr/chunk_grid.h"
 
 namespace batchfs {

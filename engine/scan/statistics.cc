@@ -12,6 +12,7 @@
 #include "engine/view/list/sample_starts.h"
 #include "engine/view/samples/restrictions.h"
 #include "engine/view/split/part_boxes.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 

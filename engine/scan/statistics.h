@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/dataset/dataset.h"
 #include "engine/pipeline/engine.h"
 #include "engine/scan/moments.h"
 #include "engine/scan/statistics_form.h"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "engine/view/samples/reached.h"
+#include "engine/view/rows/reached.h"
 
 namespace batchfs {
 

@@ -10,6 +10,7 @@
 #include "engine/dataset/logarithms.h"
 #include "engine/scan/operand_reads.h"
 #include "engine/view/made/combination.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 

@@ -6,7 +6,8 @@
 #include "engine/scan/operand_reads.h"
 #include "engine/view/describe/resolved.h"
 #include "engine/view/normalize_rule.h"
-#include "engine/view/samples/reached.h"
+#include "engine/view/rows/reached.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 

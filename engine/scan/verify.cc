@@ -14,7 +14,8 @@
 #include "engine/scan/shard_members.h"
 #include "engine/scan/verify_form.h"
 #include "engine/scan/verify_slots.h"
-#include "engine/view/samples/reached.h"
+#include "engine/view/rows/reached.h"
+#include "engine/view/spec.h"
 
 namespace batchfs {
 

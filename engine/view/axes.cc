@@ -18,9 +18,9 @@ ViewAxes::ViewAxes(const Dataset& dataset,
     selected.insert_or_assign(dim, batchfs::select(dataset, dim, selector));
   }
   for (const auto& [dim, original] : dataset.repeated_dims()) {
-    const bool is_named = std::any_of(select.begin(), select.end(), [&name = dim](const auto& each) {
-      return each.first == name;
-    });
+    const bool is_named =
+        std::any_of(select.begin(), select.end(),
+                    [&name = dim](const auto& each) { return each.first == name; });
     if (!is_named) selected.insert_or_assign(dim, along(original));
   }
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/view/normalize.h"
-#include "engine/view/samples/reached_elements.h"
+#include "engine/view/rows/reached_elements.h"
 
 namespace batchfs {
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/view/tensors/tensor_set.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

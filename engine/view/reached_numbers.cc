@@ -7,8 +7,9 @@
 
 #include "engine/view/list/sample_starts.h"
 #include "engine/view/normalize_rule.h"
-#include "engine/view/samples/reached.h"
-#include "engine/view/samples/reached_elements.h"
+#include "engine/view/rows/reached.h"
+#include "engine/view/rows/reached_elements.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 

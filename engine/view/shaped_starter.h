@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/dataset/dataset.h"
 #include "engine/view/starter.h"
 
 namespace batchfs {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/dataset/dataset.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

@@ -3,19 +3,19 @@
 #include <algorithm>
 
 #include "engine/view/list/listed_samples.h"
-#include "engine/view/mix/mixed_rows.h"
-#include "engine/view/mix/mixed_view.h"
-#include "engine/view/patch_rows.h"
+#include "engine/view/mixed_view.h"
+#include "engine/view/rows/mixed_rows.h"
+#include "engine/view/rows/patch_rows.h"
+#include "engine/view/rows/window_rows.h"
 #include "engine/view/view_kinds.h"
-#include "engine/view/window_rows.h"
 
 namespace batchfs {
 
 namespace {
 
-/// What `use` returns for the rows, of whichever kind they are.
+/// Calls `use` with the rows, of whichever kind they are.
 template <class Use>
-auto with_rows(const ViewRows& rows, Use&& use) {
+auto visit_rows(const ViewRows& rows, Use&& use) {
   return std::visit([&](const auto& own) { return use(*own); }, rows);
 }
 
@@ -44,6 +44,16 @@ std::shared_ptr<const View> View::parse(std::shared_ptr<const Dataset> dataset,
   }
 }
 
+std::shared_ptr<const View> View::parse(std::shared_ptr<const Dataset> dataset,
+                                        const std::string& json, const std::string& name,
+                                        const std::string& where) {
+  return parse(std::move(dataset), json, name, where, {});
+}
+
+const std::string& View::name() const { return spec().name; }
+const std::vector<TensorSpec>& View::tensors() const { return tensor_set().specs; }
+const std::vector<const Variable*>& View::variables() const { return tensor_set().variables; }
+
 const ViewCoordinate* View::coordinate(const std::string& dim) const {
   for (const ViewCoordinate& coordinate : coordinates())
     if (coordinate.name == dim) return &coordinate;
@@ -51,19 +61,19 @@ const ViewCoordinate* View::coordinate(const std::string& dim) const {
 }
 
 std::int64_t View::samples() const {
-  return with_rows(parts_.rows, [](const auto& rows) { return rows.samples(); });
+  return visit_rows(parts_.rows, [](const auto& rows) { return rows.samples(); });
 }
 
 std::int64_t View::epoch_samples() const {
-  return with_rows(parts_.rows, [](const auto& rows) { return rows.epoch_samples(); });
+  return visit_rows(parts_.rows, [](const auto& rows) { return rows.epoch_samples(); });
 }
 
 std::int64_t View::batch_size() const {
-  return with_rows(parts_.rows, [](const auto& rows) { return rows.batch_size(); });
+  return visit_rows(parts_.rows, [](const auto& rows) { return rows.batch_size(); });
 }
 
 std::int64_t View::batches() const {
-  return with_rows(parts_.rows, [](const auto& rows) { return rows.batches(); });
+  return visit_rows(parts_.rows, [](const auto& rows) { return rows.batches(); });
 }
 
 std::int64_t View::rank_batches(std::int64_t rank, std::int64_t world) const {
@@ -91,31 +101,31 @@ std::vector<std::shared_ptr<const View>> View::components() const {
 const Order* View::order() const { return windows() != nullptr ? &spec().order : nullptr; }
 
 bool View::needs_scan() const {
-  return with_rows(parts_.rows, [](const auto& rows) { return rows.needs_scan(); });
+  return visit_rows(parts_.rows, [](const auto& rows) { return rows.needs_scan(); });
 }
 
 std::int64_t View::row_count(std::int64_t batch) const {
-  return with_rows(parts_.rows, [&](const auto& rows) { return rows.row_count(batch); });
+  return visit_rows(parts_.rows, [&](const auto& rows) { return rows.row_count(batch); });
 }
 
 std::int64_t View::sample_count(std::int64_t batch) const {
-  return with_rows(parts_.rows, [&](const auto& rows) { return rows.sample_count(batch); });
+  return visit_rows(parts_.rows, [&](const auto& rows) { return rows.sample_count(batch); });
 }
 
 std::vector<std::int64_t> View::samples_in(std::int64_t epoch, std::int64_t batch,
                                            RowRange range) const {
-  return with_rows(parts_.rows,
-                   [&](const auto& rows) { return rows.samples_in(epoch, batch, range); });
+  return visit_rows(parts_.rows,
+                    [&](const auto& rows) { return rows.samples_in(epoch, batch, range); });
 }
 
 std::vector<Dims> View::window_starts(std::int64_t epoch, std::int64_t batch,
                                       RowRange range) const {
-  return with_rows(parts_.rows,
-                   [&](const auto& rows) { return rows.starts_in(epoch, batch, range); });
+  return visit_rows(parts_.rows,
+                    [&](const auto& rows) { return rows.starts_in(epoch, batch, range); });
 }
 
 void View::starts_of(std::int64_t sample, std::int64_t* starts) const {
-  with_rows(parts_.rows, [&](const auto& rows) { rows.starts_of(sample, starts); });
+  visit_rows(parts_.rows, [&](const auto& rows) { rows.starts_of(sample, starts); });
 }
 
 std::vector<std::int64_t> View::batch_windows(std::int64_t epoch, std::int64_t batch) const {
@@ -155,9 +165,8 @@ std::vector<std::pair<std::string, std::int64_t>> dropped_windows(const View& vi
   for (const auto& component : view.components())
     for (const auto& [restriction, count] : dropped_windows(*component)) {
       const auto known =
-          std::find_if(all.begin(), all.end(), [&name = restriction](const auto& each) {
-            return each.first == name;
-          });
+          std::find_if(all.begin(), all.end(),
+                       [&name = restriction](const auto& each) { return each.first == name; });
       if (known == all.end())
         all.emplace_back(restriction, count);
       else
@@ -187,9 +196,8 @@ std::vector<std::string> view_warnings(const View& view) {
 }
 
 std::int64_t mixed_samples(const View& view) {
-  return view.windows() != nullptr
-             ? view.windows()->sample_order().mixed_samples(view.spec().order)
-             : 1;
+  return view.windows() != nullptr ? view.windows()->sample_order().mixed_samples(view.spec().order)
+                                   : 1;
 }
 
 std::uint64_t held_by(const View& view) {

@@ -2,8 +2,8 @@
 // A view: which batches there are. Parsed and checked against a dataset, immutable, thread-safe;
 // nothing in it grows with the number of samples.
 //
-// File format: batchfs-view(5). What a view says about itself (schema.json, view.json, batch-….json,
-// coordinates) is in engine/view/describe/.
+// File format: batchfs-view(5). engine/view/describe/ writes schema.json, view.json, batch-….json
+// and coordinates.
 //
 //     auto view = View::parse(dataset, json, "train", "train.json");
 //     for (std::int64_t batch = 0; batch < view->batches(); ++batch)
@@ -17,21 +17,26 @@
 #include <variant>
 #include <vector>
 
-#include "engine/dataset/dataset.h"
-#include "engine/view/axes.h"
+#include "engine/base/json.h"
 #include "engine/view/batch_plan.h"
 #include "engine/view/row_range.h"
-#include "engine/view/spec.h"
-#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 
+class Dataset;
 class MixedRows;
 class PatchRows;
 class SampleIndex;
 class WindowRows;
+struct NdArray;
+struct Order;
 struct RestrictedView;
+struct TensorSet;
+struct Variable;
+struct ViewAxes;
+struct ViewOptions;
 struct ViewScan;
+struct ViewSpec;
 
 /// A coordinate after selection, for coords/ and schema.json.
 struct ViewCoordinate {
@@ -44,9 +49,8 @@ struct ViewCoordinate {
 
 /// The rows of batches: windows, which may be shuffled; patches, as xbatcher has them; or samples of
 /// several views of windows.
-using ViewRows =
-    std::variant<std::shared_ptr<const WindowRows>, std::shared_ptr<const PatchRows>,
-                 std::shared_ptr<const MixedRows>>;
+using ViewRows = std::variant<std::shared_ptr<const WindowRows>, std::shared_ptr<const PatchRows>,
+                              std::shared_ptr<const MixedRows>>;
 
 /// The values that a view consists of, none of which is null. A changed view is a copy with another
 /// value in it.
@@ -65,18 +69,20 @@ class View final {
   /// not_found with the JSON path and the nearest valid name.
   static std::shared_ptr<const View> parse(std::shared_ptr<const Dataset> dataset,
                                            const std::string& json, const std::string& name,
-                                           const std::string& where,
-                                           const ViewOptions& options = {});
+                                           const std::string& where);
+  static std::shared_ptr<const View> parse(std::shared_ptr<const Dataset> dataset,
+                                           const std::string& json, const std::string& name,
+                                           const std::string& where, const ViewOptions& options);
   explicit View(ViewParts parts) : parts_(std::move(parts)) {}
 
   const ViewParts& parts() const { return parts_; }
-  const std::string& name() const { return spec().name; }
+  const std::string& name() const;
   const ViewSpec& spec() const { return *parts_.spec; }
   const std::shared_ptr<const Dataset>& dataset() const { return parts_.dataset; }
   const ViewAxes& axes() const { return *parts_.axes; }
   const TensorSet& tensor_set() const { return *parts_.tensors; }
-  const std::vector<TensorSpec>& tensors() const { return tensor_set().specs; }
-  const std::vector<const Variable*>& variables() const { return tensor_set().variables; }
+  const std::vector<TensorSpec>& tensors() const;
+  const std::vector<const Variable*>& variables() const;
   const std::vector<ViewCoordinate>& coordinates() const { return *parts_.coordinates; }
   /// The coordinate along a dimension; null: it has none.
   const ViewCoordinate* coordinate(const std::string& dim) const;

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "engine/view/spec.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

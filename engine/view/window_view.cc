@@ -7,21 +7,20 @@
 #include "engine/view/describe/batch_coordinates.h"
 #include "engine/view/list/listed_samples.h"
 #include "engine/view/reached_numbers.h"
-#include "engine/view/samples/sample_set.h"
+#include "engine/view/rows/sample_set.h"
+#include "engine/view/rows/window_rows.h"
 #include "engine/view/samples/time_windows.h"
 #include "engine/view/tensors/tensor_builder.h"
 #include "engine/view/tensors/tensor_definitions.h"
 #include "engine/view/view_kinds.h"
 #include "engine/view/window_checks.h"
-#include "engine/view/window_rows.h"
 
 namespace batchfs {
 
 namespace {
 
 /// Makes the windows of the view those of its axes, and their durations steps.
-void define_windows(const Dataset& dataset, ViewSpec& spec, ViewAxes& axes,
-                    TimeStepsByDim& times) {
+void define_windows(const Dataset& dataset, ViewSpec& spec, ViewAxes& axes, TimeStepsByDim& times) {
   for (WindowSpec& window : spec.window) {
     try {
       dataset.dim_size(window.dim);
@@ -47,8 +46,8 @@ std::vector<TensorDefinition> define_tensors(const Dataset& dataset, const ViewS
   if (definitions.empty()) {
     std::vector<std::string> dims;
     for (const WindowDim& window : axes.windows) dims.push_back(window.name);
-    definitions = definitions_of(spec.variables ? *spec.variables
-                                                : default_variables(dataset, spec, dims));
+    definitions =
+        definitions_of(spec.variables ? *spec.variables : default_variables(dataset, spec, dims));
   } else if (spec.variables) {
     // The tensors name the variables used; an unknown name here is still an error.
     for (std::size_t i = 0; i < spec.variables->size(); ++i)
@@ -99,8 +98,8 @@ std::shared_ptr<const View> make_window_view(std::shared_ptr<const Dataset> data
   TimeStepsByDim times(*dataset, axes->selected);
   define_windows(*dataset, spec, *axes, times);
   std::vector<TensorDefinition> definitions = define_tensors(*dataset, spec, *axes, times);
-  auto samples = std::make_shared<const SampleSet>(
-      choose_samples(*dataset, *axes, spec, definitions, times));
+  auto samples =
+      std::make_shared<const SampleSet>(choose_samples(*dataset, *axes, spec, definitions, times));
   check_batches(spec, samples->samples);
   TensorBuilder builder(*dataset, spec, *axes);
   for (TensorDefinition& definition : definitions) builder.add_tensor(std::move(definition));
@@ -135,8 +134,8 @@ std::shared_ptr<const View> with_samples(const View& view,
   if (view.windows() == nullptr) throw Error(ErrorCode::internal, "this view skips nothing");
   SampleOrder::Inputs values = view.windows()->values();
   const bool is_known = index != nullptr;
-  values.samples = std::make_shared<const SampleSet>(
-      values.samples->scanned_by(std::move(index), view.spec()));
+  values.samples =
+      std::make_shared<const SampleSet>(values.samples->scanned_by(std::move(index), view.spec()));
   if (is_known && values.samples->listed != nullptr)
     values.tensors = with_labels(*values.tensors, view.spec(), *values.samples->list());
   return with_rows(view, view.spec(), std::move(values),

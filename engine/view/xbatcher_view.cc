@@ -7,8 +7,8 @@
 
 #include "engine/base/strings.h"
 #include "engine/view/describe/batch_coordinates.h"
-#include "engine/view/patch_rows.h"
 #include "engine/view/reached_numbers.h"
+#include "engine/view/rows/patch_rows.h"
 #include "engine/view/sources_spec.h"
 #include "engine/view/tensors/tensor_builder.h"
 #include "engine/view/view_kinds.h"
@@ -84,9 +84,9 @@ class PatchTensor {
                   fmt::format("variables: '{}' has a dimension 'sample', as xbatcher calls what "
                               "it stacks; take \"window\" in place of \"xbatcher\"",
                               variable_.name));
-    const bool has_stacked = x_.concat_input_dims ||
-                             std::any_of(rows_.others().begin(), rows_.others().end(),
-                                         [&](const auto& dim) { return contains(own_, dim); });
+    const bool has_stacked =
+        x_.concat_input_dims || std::any_of(rows_.others().begin(), rows_.others().end(),
+                                            [&](const auto& dim) { return contains(own_, dim); });
     std::int64_t stacked = 1;
     for (const std::string& dim : rows_.others()) {
       if (!has_stacked) break;
@@ -155,8 +155,7 @@ std::shared_ptr<const View> make_xbatcher_view(std::shared_ptr<const Dataset> da
   for (std::uint32_t v = 0; v < variables.size(); ++v) {
     if (variables[v]->part > 0) continue;
     builder.check_repeated_dims(*variables[v], "variables");
-    PatchTensor(*axes, *rows, *variables[v], builder.result_type(*variables[v]))
-        .add_to(builder, v);
+    PatchTensor(*axes, *rows, *variables[v], builder.result_type(*variables[v])).add_to(builder, v);
   }
   builder.check_normalized_names();
   auto tensors = std::make_shared<const TensorSet>(builder.take());

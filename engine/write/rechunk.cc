@@ -10,6 +10,7 @@
 
 #include "engine/base/budget.h"
 #include "engine/base/strings.h"
+#include "engine/dataset/dataset.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/output/parent_folder.h"
 #include "engine/write/output_metadata.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/base/error.h"
+#include "engine/view/spec.h"
 
 namespace batchfs {
 

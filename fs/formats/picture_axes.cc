@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/dataset/labels.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/dataset/dataset.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

@@ -9,6 +9,7 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
 #include "engine/view/describe/provenance.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "fs/formats/colour_bands.h"
 #include "fs/formats/picture_axes.h"
 
@@ -36,7 +37,7 @@ std::string units_text(const View& view, std::uint32_t tensor, std::uint32_t var
   const std::string text = units->get<std::string>();
   if (text.empty() || text.size() > kMaxLetters) return {};
   return view.tensor_set().converter(tensor, variable).finish().normalization ? std::string()
-                                                                 : " [" + text + "]";
+                                                                              : " [" + text + "]";
 }
 
 /// The units of a tensor's only variable.

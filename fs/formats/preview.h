@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/view/geometry.h"
 #include "engine/view/view.h"
 #include "fs/formats/canvas.h"
 #include "fs/formats/pixel_means.h"

@@ -8,6 +8,7 @@
 #include "engine/base/utf8.h"
 #include "engine/view/describe/batch_coordinates.h"
 #include "engine/view/describe/schema.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/view/axes.h"
+#include "engine/view/tensors/tensor_layout.h"
 #include "gpu/handoff/message_bytes.h"
 #include "gpu/handoff/protocol.h"
 

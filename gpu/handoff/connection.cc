@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/view/order/order.h"
 #include "gpu/handoff/message_bytes.h"
 
 namespace batchfs::handoff {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/pipeline/prefetch/prefetcher.h"
+#include "engine/view/order/order.h"
 #include "gpu/handoff/protocol.h"
 
 namespace batchfs::handoff {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/base/strings.h"
+#include "engine/view/spec.h"
 #include "gpu/handoff/device_feed.h"
 
 namespace batchfs::handoff {

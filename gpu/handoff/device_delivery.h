@@ -31,6 +31,7 @@
 #include "engine/pipeline/executor.h"
 #include "engine/store/timer_thread.h"
 #include "engine/telemetry/counters.h"
+#include "engine/view/order/order.h"
 #include "gpu/handoff/delivery.h"
 #include "gpu/handoff/fallback_log.h"
 

@@ -1,5 +1,6 @@
 #include "gpu/handoff/host_delivery.h"
 
+#include "engine/view/order/order.h"
 #include "gpu/handoff/packed_format.h"
 
 namespace batchfs::handoff {

@@ -3,6 +3,7 @@
 // share its memory. Released memory is reused.
 
 #include "engine/pipeline/engine.h"
+#include "engine/view/order/order.h"
 #include "gpu/handoff/delivery.h"
 
 namespace batchfs::handoff {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/base/system_error.h"
+#include "engine/view/order/order.h"
 #include "gpu/handoff/reader_slots.h"
 
 namespace batchfs::handoff {

@@ -11,6 +11,7 @@
 #include "engine/base/log.h"
 #include "engine/pipeline/engine.h"
 #include "engine/store/timer_thread.h"
+#include "engine/view/order/order.h"
 #include "gpu/handoff/device_delivery.h"
 #include "gpu/handoff/socket_watcher.h"
 

@@ -14,6 +14,7 @@
 
 #include "engine/base/descriptor.h"
 #include "engine/base/system_error.h"
+#include "engine/view/spec.h"
 #include "gpu/handoff/messages.h"
 #include "gpu/program/program_setup.h"
 #include "gpu/stream/batch_stream.h"

@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
+#include "engine/view/axes.h"
 #include "engine/view/describe/resolved.h"
 #include "engine/view/describe/schema.h"
 #include "gpu/handoff/batch_windows.h"

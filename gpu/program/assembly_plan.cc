@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/rounding.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs::gpu {
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/dataset/converter.h"
 #include "engine/view/view.h"
 #include "gpu/kernels/assembly.h"
 #include "gpu/program/gpu_codec_support.h"

@@ -1,6 +1,7 @@
 #include "gpu/program/made_boxes.h"
 
 #include "engine/base/rounding.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs::gpu {
 

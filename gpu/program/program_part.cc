@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/dataset/dataset.h"
 #include "gpu/program/plan.h"
 
 namespace batchfs::gpu {

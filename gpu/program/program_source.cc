@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/rounding.h"
+#include "engine/dataset/dataset.h"
 #include "engine/view/plan_check.h"
 #include "gpu/program/staged_pieces.h"
 

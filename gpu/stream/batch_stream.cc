@@ -10,6 +10,7 @@
 
 #include "engine/base/rounding.h"
 #include "engine/base/strings.h"
+#include "engine/view/spec.h"
 #include "gpu/stream/cuda_devices.h"
 #include "gpu/stream/device_runner.h"
 

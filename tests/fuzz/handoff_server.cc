@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include "engine/view/order/order.h"
 #include "gpu/handoff/connection.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/pipeline/fake_store.h"

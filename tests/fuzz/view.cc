@@ -7,6 +7,7 @@
 #include "engine/view/describe/resolved.h"
 #include "engine/view/describe/schema.h"
 #include "engine/view/sources_spec.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 #include "tests/unit/engine/view/provenance_of.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/limits.h"
+#include "engine/dataset/dataset.h"
 
 namespace batchfs {
 

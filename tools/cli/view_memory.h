@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "engine/dataset/dataset.h"
 #include "engine/view/view.h"
 #include "tools/cli/store_options.h"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/view/mix/mixed_view.h"
+#include "engine/view/mixed_view.h"
 
 namespace batchfs {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/view/spec.h"
 #include "engine/view/view.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/store_options.h"

@@ -3,7 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
-#include "engine/view/provenance/provenance_text.h"
+#include "engine/view/describe/provenance_text.h"
 #include "fs/formats/formats.h"
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"

@@ -11,6 +11,7 @@
 #include "engine/scan/sample_scan.h"
 #include "engine/view/describe/schema.h"
 #include "engine/view/order/shuffle_quality.h"
+#include "engine/view/spec.h"
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
@@ -180,7 +181,8 @@ Json Planned::json() const {
   Json json = view_schema(*view);
   json["windows"] = all_windows(*view);
   json["dropped"] = Json::object();
-  for (const auto& [restriction, count] : dropped_windows(*view)) json["dropped"][restriction] = count;
+  for (const auto& [restriction, count] : dropped_windows(*view))
+    json["dropped"][restriction] = count;
   json["warnings"] = view_warnings(*view);
   if (scan)
     json["scan"] = {{"chunks", scan->chunks},
@@ -223,10 +225,10 @@ std::string Planned::samples_text() const {
       view->epoch_samples() == view->samples()
           ? ""
           : fmt::format(", {} an epoch,", count_text(view->epoch_samples()));
-  std::string out = fmt::format("View {}: {}{}{} in {} of {}, {}\n\n", printable(view->name()),
-                                scan ? "at most " : "", counted(view->samples(), "sample"),
-                                of_epoch, counted(view->batches(), "batch", "batches"),
-                                count_text(view->batch_size()), counted(view->spec().epochs, "epoch"));
+  std::string out = fmt::format(
+      "View {}: {}{}{} in {} of {}, {}\n\n", printable(view->name()), scan ? "at most " : "",
+      counted(view->samples(), "sample"), of_epoch, counted(view->batches(), "batch", "batches"),
+      count_text(view->batch_size()), counted(view->spec().epochs, "epoch"));
   if (const Dropped dropped = dropped_windows(*view); !dropped.empty()) {
     std::vector<std::string> parts;
     for (const auto& [restriction, count] : dropped)

@@ -17,8 +17,9 @@
 #include "engine/scan/source_versions.h"
 #include "engine/store/fingerprint.h"
 #include "engine/store/output/output_store.h"
-#include "engine/view/chunks/batch_chunks.h"
 #include "engine/view/describe/resolved.h"
+#include "engine/view/plan/batch_chunks.h"
+#include "engine/view/spec.h"
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/places.h"
@@ -57,8 +58,9 @@ std::vector<WantedChunk> chunks_of(const View& view) {
   // Without a dropped rest every epoch has all samples; the next one in another order. An epoch of
   // a mixture may have any part of them.
   const std::int64_t of_pass = (view.samples() - 1) / view.epoch_samples() + 1;
-  const std::int64_t epochs =
-      drops || !view.components().empty() ? view.spec().epochs : std::min(view.spec().epochs, of_pass);
+  const std::int64_t epochs = drops || !view.components().empty()
+                                  ? view.spec().epochs
+                                  : std::min(view.spec().epochs, of_pass);
   std::vector<std::unordered_set<std::int64_t>> wanted(view.variables().size());
   Progress progress("planning");
   for (std::int64_t e = 0; e < epochs; ++e) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/view/samples/duration.h"
 #include "tools/monitor/report_pictures.h"
 #include "tools/monitor/top_screen.h"
 #include "tools/page/html.h"

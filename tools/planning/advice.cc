@@ -11,6 +11,7 @@
 #include "engine/view/describe/resolved.h"
 #include "engine/view/order/shuffle_quality.h"
 #include "engine/view/sources_spec.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "tools/cli/text.h"
 
 namespace batchfs {

@@ -6,6 +6,7 @@
 
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
+#include "engine/dataset/dataset.h"
 #include "tools/cli/text.h"
 
 namespace batchfs {

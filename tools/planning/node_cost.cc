@@ -7,7 +7,9 @@
 #include <set>
 #include <unordered_set>
 
-#include "engine/view/chunks/batch_chunks.h"
+#include "engine/dataset/dataset.h"
+#include "engine/view/order/order.h"
+#include "engine/view/plan/batch_chunks.h"
 
 namespace batchfs {
 

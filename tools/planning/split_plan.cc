@@ -7,6 +7,7 @@
 
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
+#include "engine/view/spec.h"
 #include "tools/cli/text.h"
 
 namespace batchfs {

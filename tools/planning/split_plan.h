@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/view/samples/mask.h"
 #include "engine/view/split/leak_check.h"
+#include "engine/view/split/split_spec.h"
 
 namespace batchfs {
 

@@ -9,11 +9,12 @@
 #include "engine/pipeline/chunks/chunk_reuse.h"
 #include "engine/pipeline/prefetch/prefetcher.h"
 #include "engine/scan/sweep.h"
-#include "engine/view/chunks/batch_chunks.h"
-#include "engine/view/made/operand_memory.h"
 #include "engine/view/order/shuffle_quality.h"
+#include "engine/view/plan/batch_chunks.h"
 #include "engine/view/plan/batch_planner.h"
-#include "engine/view/samples/reached.h"
+#include "engine/view/plan/operand_memory.h"
+#include "engine/view/rows/reached.h"
+#include "engine/view/spec.h"
 #include "tools/planning/box_union.h"
 
 namespace batchfs {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/view/axes.h"
 #include "fs/formats/npy.h"
 
 namespace batchfs {

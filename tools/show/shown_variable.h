@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/dataset/dataset.h"
+#include "engine/dataset/label_number.h"
 #include "tools/inspect/inspected_array.h"
 #include "tools/show/chunk_presence.h"
 #include "tools/show/colour_sets.h"

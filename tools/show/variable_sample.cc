@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/dataset/dataset.h"
 #include "engine/scan/moments.h"
 #include "fs/formats/element_number.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/dataset/dataset.h"
 #include "engine/pipeline/engine.h"
 #include "fs/formats/picture_axes.h"
 #include "fs/formats/pixel_means.h"

@@ -11,8 +11,9 @@
 
 #include "engine/pipeline/batches/deliveries.h"
 #include "engine/pipeline/engine_errors.h"
-#include "engine/view/made/operand_memory.h"
+#include "engine/view/plan/operand_memory.h"
 #include "engine/view/plan_check.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "engine/view/view_limits.h"
 
 namespace batchfs {

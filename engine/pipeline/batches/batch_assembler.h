@@ -26,6 +26,8 @@
 #include "engine/pipeline/prefetch/prefetcher.h"
 #include "engine/pipeline/waits/waiters.h"
 #include "engine/telemetry/counters.h"
+#include "engine/zarr/ome/collection.h"
+#include "engine/zarr/ome/image.h"
 
 namespace batchfs {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/invariant.h"
+#include "engine/view/samples/mask.h"
 
 namespace batchfs {
 

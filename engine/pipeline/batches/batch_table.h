@@ -29,6 +29,7 @@
 #include "engine/pipeline/chunks/assembly.h"
 #include "engine/pipeline/waits/waiters.h"
 #include "engine/telemetry/counters.h"
+#include "engine/view/samples/mask.h"
 
 namespace batchfs {
 

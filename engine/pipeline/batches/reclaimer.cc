@@ -1,4 +1,5 @@
 #include "engine/pipeline/batches/reclaimer.h"
+#include "engine/view/samples/mask.h"
 
 #include <utility>
 

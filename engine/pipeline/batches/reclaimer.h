@@ -14,6 +14,7 @@
 #include "engine/pipeline/chunks/chunk_cache.h"
 #include "engine/pipeline/chunks/chunk_scheduler.h"
 #include "engine/pipeline/memory_file.h"
+#include "engine/view/samples/mask.h"
 
 namespace batchfs {
 

@@ -5,7 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "engine/view/samples/reached.h"
+#include "engine/view/rows/reached.h"
+#include "engine/view/spec.h"
 
 namespace batchfs {
 

@@ -4,8 +4,9 @@
 #include <set>
 #include <unordered_set>
 
+#include "engine/dataset/dataset.h"
 #include "engine/pipeline/chunks/chunk_reuse.h"
-#include "engine/view/chunks/batch_chunks.h"
+#include "engine/view/plan/batch_chunks.h"
 
 namespace batchfs {
 

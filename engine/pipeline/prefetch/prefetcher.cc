@@ -1,4 +1,5 @@
 #include "engine/pipeline/prefetch/prefetcher.h"
+#include "engine/view/spec.h"
 
 #include <algorithm>
 

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/dataset/attributes.h"
 #include "engine/dataset/read_variable.h"
 #include "engine/view/coarsen/coarse_labels.h"
-#include "engine/dataset/attributes.h"
-#include "engine/view/patch_rows.h"
+#include "engine/view/rows/patch_rows.h"
 #include "engine/view/tensors/tensor_layout.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "engine/view/view_limits.h"
 
 namespace batchfs {
@@ -121,7 +122,7 @@ std::vector<ViewCoordinate> collect_coordinates(const Dataset& dataset, const Vi
                     }) ||
         std::any_of(set.specs.begin(), set.specs.end(), [&, &name = dim](const TensorSpec& tensor) {
           return !set.made.empty() && std::find(tensor.dims.begin(), tensor.dims.end(),
-                                             tensor_dim(name)) != tensor.dims.end();
+                                                tensor_dim(name)) != tensor.dims.end();
         });
     const Variable* index = dataset.index_of(dim);
     if (!used || index == nullptr) continue;
@@ -136,8 +137,7 @@ std::vector<ViewCoordinate> collect_coordinates(const Dataset& dataset, const Vi
     if (values->data.size() > most) continue;
     most -= values->data.size();
     const CfDecoding& cf = dataset.index(dim).cf;
-    coordinates.push_back(
-        {dim, {dim}, std::move(values), cf.note, decoded_attributes(*index, cf)});
+    coordinates.push_back({dim, {dim}, std::move(values), cf.note, decoded_attributes(*index, cf)});
   }
   return coordinates;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/view/batch_coordinate.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

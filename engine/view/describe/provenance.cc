@@ -4,7 +4,8 @@
 
 #include "engine/array/array.h"
 #include "engine/dataset/labels.h"
-#include "engine/view/mix/mixed_rows.h"
+#include "engine/view/axes.h"
+#include "engine/view/rows/mixed_rows.h"
 #include "engine/view/sources_spec.h"
 
 namespace batchfs {
@@ -44,8 +45,7 @@ ProvenanceList starts_list(const View& view, std::int64_t epoch, std::int64_t ba
 }
 
 /// The windows of a batch's rows, and the labels of their starts.
-std::vector<ProvenanceList> window_lists(const View& view, std::int64_t epoch,
-                                         std::int64_t batch) {
+std::vector<ProvenanceList> window_lists(const View& view, std::int64_t epoch, std::int64_t batch) {
   std::vector<ProvenanceList> lists;
   lists.push_back({"windows", false, view.row_count(batch),
                    [&view, epoch, batch](RowRange range, JsonWriter& out) {
@@ -89,8 +89,8 @@ std::vector<ProvenanceList> component_lists(const View& view, std::int64_t epoch
   lists.push_back(of_samples(
       "component_samples", false,
       [](const Sample& sample, const Dims&, JsonWriter& out) { out.value(sample.number); }));
-  lists.push_back(of_samples(
-      "windows", false, [&rows](const Sample& sample, const Dims& own, JsonWriter& out) {
+  lists.push_back(
+      of_samples("windows", false, [&rows](const Sample& sample, const Dims& own, JsonWriter& out) {
         write_window(rows.components()[sample.component]->axes(), own, out);
       }));
   lists.push_back(starts_list(view, epoch, batch));
@@ -115,7 +115,7 @@ std::vector<ProvenanceList> provenance_lists(const View& view, std::int64_t epoc
                        out.value(sample);
                    }});
   for (ProvenanceList& list : view.mixture() != nullptr ? component_lists(view, epoch, batch)
-                                                         : window_lists(view, epoch, batch))
+                                                        : window_lists(view, epoch, batch))
     lists.push_back(std::move(list));
   return lists;
 }
@@ -129,7 +129,8 @@ std::string chunk_label(const View& view, std::uint32_t variable, std::int64_t c
                        chunk);
   }
   const Variable& own = *view.variables()[variable];
-  return source_prefix(view.spec().document, own) + own.array->chunk_name(own.array->grid().chunk(chunk));
+  return source_prefix(view.spec().document, own) +
+         own.array->chunk_name(own.array->grid().chunk(chunk));
 }
 
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/view/provenance/provenance_list.h"
+#include "engine/view/describe/provenance_list.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

@@ -1,7 +1,8 @@
 #include "engine/view/describe/resolved.h"
 
-#include "engine/view/mix/mixed_rows.h"
 #include "engine/view/order/order_spec.h"
+#include "engine/view/rows/mixed_rows.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 

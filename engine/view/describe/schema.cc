@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "engine/dataset/attributes.h"
-#include "engine/view/mix/mixed_rows.h"
 #include "engine/view/order/order_spec.h"
+#include "engine/view/rows/mixed_rows.h"
 #include "engine/view/tensors/tensor_layout.h"
+#include "engine/view/tensors/tensor_set.h"
 
 namespace batchfs {
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/base/json.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

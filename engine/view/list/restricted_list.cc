@@ -117,7 +117,8 @@ class Rows {
 
 }  // namespace
 
-std::shared_ptr<const RestrictedList> restrict_list(const ViewSpec& spec, const RestrictedView& view,
+std::shared_ptr<const RestrictedList> restrict_list(const ViewSpec& spec,
+                                                    const RestrictedView& view,
                                                     std::shared_ptr<const SampleList> list) {
   auto result = std::make_shared<RestrictedList>();
   result->grid = grid_of(*list);

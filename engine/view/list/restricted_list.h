@@ -35,7 +35,6 @@ std::shared_ptr<const RestrictedList> restrict_list(const ViewSpec& spec,
 /// The list without the rows whose windows have missing values: those that `without`, an index of
 /// the windows of the list's grid, lacks. Throws invalid_argument where none is left.
 std::shared_ptr<const RestrictedList> without_missing_rows(
-    const RestrictedList& before, const SkipRule& skip,
-    std::shared_ptr<const SampleIndex> without);
+    const RestrictedList& before, const SkipRule& skip, std::shared_ptr<const SampleIndex> without);
 
 }  // namespace batchfs

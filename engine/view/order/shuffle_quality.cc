@@ -1,4 +1,5 @@
 #include "engine/view/order/shuffle_quality.h"
+#include "engine/view/order/order.h"
 
 #include <algorithm>
 

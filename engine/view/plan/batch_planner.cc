@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/view/mix/mixed_rows.h"
-#include "engine/view/window_rows.h"
+#include "engine/view/rows/mixed_rows.h"
+#include "engine/view/rows/window_rows.h"
 
 namespace batchfs {
 
@@ -60,8 +60,7 @@ void add_rows(const TensorSet& set, BatchPlan& plan, PlanBuilder& builder,
 }
 
 /// Some rows of a batch of one dataset.
-std::vector<Row> rows_of(const View& view, std::int64_t epoch, std::int64_t batch,
-                         RowRange range) {
+std::vector<Row> rows_of(const View& view, std::int64_t epoch, std::int64_t batch, RowRange range) {
   std::vector<Row> rows;
   std::int64_t place = range.first;
   for (const Dims& starts : view.window_starts(epoch, batch, range))
@@ -86,7 +85,7 @@ std::optional<Dims> partial_sizes(const View& view, std::int64_t batch) {
   return view.windows() != nullptr ? view.windows()->partial_sizes(batch) : std::nullopt;
 }
 
-/// Of windows that are shorter than the view's: tensors are smaller.
+/// The plan of a batch whose windows are shorter than the view's: its tensors are smaller.
 BatchPlan plan_partial(const View& view, std::int64_t epoch, std::int64_t batch, const Dims& sizes,
                        PlanLimit limit) {
   BatchPlan plan;
@@ -144,8 +143,7 @@ PlanPlacements placements_of(const View& view, std::int64_t batch) {
     for (const VariablePlacement& placement : result.own) result.all.push_back(&placement);
     return result;
   }
-  for (const auto* placements :
-       {&view.tensor_set().placements, &view.tensor_set().more_placements})
+  for (const auto* placements : {&view.tensor_set().placements, &view.tensor_set().more_placements})
     for (const VariablePlacement& placement : *placements) result.all.push_back(&placement);
   return result;
 }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/view/batch_plan.h"
-#include "engine/view/chunks/chunk_walk.h"
 #include "engine/view/geometry.h"
+#include "engine/view/plan/chunk_walk.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

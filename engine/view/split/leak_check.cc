@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/dataset/labels.h"
+#include "engine/view/axes.h"
 #include "engine/view/samples/missing.h"
 #include "engine/view/split/part_boxes.h"
 
@@ -287,9 +288,9 @@ LeakCheck check_leaks(const std::vector<std::shared_ptr<const View>>& parts) {
   for (const auto& [pair, found] : nearest)
     for (std::size_t a = 0; a < axes.size(); ++a) {
       if (found[a].positions == INT64_MAX) continue;
-      check.distances.push_back({parts[pair.first]->spec().part.name, parts[pair.second]->spec().part.name,
-                                 axes[a].dim, found[a].positions,
-                                 found[a].time ? time_text(*found[a].time) : ""});
+      check.distances.push_back(
+          {parts[pair.first]->spec().part.name, parts[pair.second]->spec().part.name, axes[a].dim,
+           found[a].positions, found[a].time ? time_text(*found[a].time) : ""});
     }
   return check;
 }

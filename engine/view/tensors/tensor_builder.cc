@@ -109,12 +109,13 @@ std::uint32_t TensorBuilder::use_variable(const std::string& name, const std::st
     enter(variable->part_of(p));
     if (!(set_.variables.back()->cf.decoded == set_.variables[number]->cf.decoded) &&
         !set_.variables.back()->cf.decoded.is_float())
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: '{}' is {} in '{}' and {} in '{}'; stores one behind the other "
-                              "have values of one type",
-                              path, name, set_.variables[number]->cf.decoded.name(),
-                              set_.variables[number]->part_name(), set_.variables.back()->cf.decoded.name(),
-                              set_.variables.back()->part_name()));
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{}: '{}' is {} in '{}' and {} in '{}'; stores one behind the other "
+                      "have values of one type",
+                      path, name, set_.variables[number]->cf.decoded.name(),
+                      set_.variables[number]->part_name(), set_.variables.back()->cf.decoded.name(),
+                      set_.variables.back()->part_name()));
   }
   auto whole = std::make_shared<Variable>(*variable);
   if (whole->cf.time != CfDecoding::Time::none) whole->cf = set_.variables[number]->cf;
@@ -135,7 +136,8 @@ void TensorBuilder::check_repeated_dims(const Variable& variable, const std::str
   }
 }
 
-void TensorBuilder::check_joined(const Variable& variable, std::size_t d, const Positions& stored) const {
+void TensorBuilder::check_joined(const Variable& variable, std::size_t d,
+                                 const Positions& stored) const {
   const AxisJoin* join = variable.join_along(d);
   const std::string& dim = variable.dims[d];
   if (join == nullptr || join->pads() || !stored.has_gaps() ||
@@ -145,13 +147,12 @@ void TensorBuilder::check_joined(const Variable& variable, std::size_t d, const 
   std::int64_t missing = 0, first = -1;
   for (std::int64_t i = 0; i < stored.size(); ++i)
     if (stored[i] == Positions::kNone && missing++ == 0) first = all[i / join->ratio()];
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("{}: '{}' lacks {} of {} labels of '{}', the first is {}; select others, "
-                  "or write \"missing\": \"pad\"",
-                  join->path(), join->source(), missing, stored.size(), dim,
-                  dataset_.index_of(dim) != nullptr ? label_text(dataset_.index(dim), first)
-                                                     : fmt::format("#{}", first)));
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: '{}' lacks {} of {} labels of '{}', the first is {}; select others, "
+                          "or write \"missing\": \"pad\"",
+                          join->path(), join->source(), missing, stored.size(), dim,
+                          dataset_.index_of(dim) != nullptr ? label_text(dataset_.index(dim), first)
+                                                            : fmt::format("#{}", first)));
 }
 
 DataType TensorBuilder::result_type(const Variable& variable) const {
@@ -163,7 +164,8 @@ DataType TensorBuilder::result_type(const Variable& variable) const {
   return variable.cf.decoded.is_float() ? variable.cf.decoded : float64();
 }
 
-void TensorBuilder::add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type) {
+void TensorBuilder::add_converter(std::uint32_t tensor, std::uint32_t variable,
+                                  const DataType& type) {
   if (set_.variables[variable]->part == 0)
     for (std::uint32_t p = 1; p < set_.whole_variable(variable).parts.size(); ++p)
       add_converter(tensor, variable + p, type);
@@ -173,9 +175,9 @@ void TensorBuilder::add_converter(std::uint32_t tensor, std::uint32_t variable, 
       set_.converters.emplace(std::pair(tensor, variable), converter);
       return;
     }
-  set_.converters.emplace(
-      std::pair(tensor, variable),
-      std::make_shared<const Converter>(set_.variables[variable]->cf, type, finish_of(variable, type)));
+  set_.converters.emplace(std::pair(tensor, variable),
+                          std::make_shared<const Converter>(set_.variables[variable]->cf, type,
+                                                            finish_of(variable, type)));
 }
 
 Finish TensorBuilder::finish_of(std::uint32_t variable, const DataType& type) {
@@ -183,8 +185,8 @@ Finish TensorBuilder::finish_of(std::uint32_t variable, const DataType& type) {
   if (spec_.normalize && spec_.normalize->applies_to(*set_.variables[variable])) {
     auto& normalization = set_.normalizations[variable];
     if (normalization == nullptr)
-      normalization =
-          resolve_normalization(*spec_.normalize, dataset_, *set_.variables[variable], axes_.selected);
+      normalization = resolve_normalization(*spec_.normalize, dataset_, *set_.variables[variable],
+                                            axes_.selected);
     finish.normalization = normalization;
   }
   if (spec_.missing == ViewSpec::Missing::fill && type.is_float())
@@ -192,7 +194,8 @@ Finish TensorBuilder::finish_of(std::uint32_t variable, const DataType& type) {
   return finish;
 }
 
-std::array<std::byte, 16> TensorBuilder::pad_element(const DataType& type, const std::string& path) const {
+std::array<std::byte, 16> TensorBuilder::pad_element(const DataType& type,
+                                                     const std::string& path) const {
   std::array<std::byte, 16> element{};
   auto put = [&](auto value) { std::memcpy(element.data(), &value, sizeof value); };
   if (type.kind == Kind::datetime || type.kind == Kind::timedelta) {
@@ -227,7 +230,8 @@ void TensorBuilder::check_normalized_names() const {
   if (!spec_.normalize) return;
   std::vector<std::string> names;
   for (const Variable* variable : set_.variables) names.push_back(variable->name);
-  for (std::uint32_t i = 0; i < set_.made.size(); ++i) names.push_back(set_.made[i].variable().name);
+  for (std::uint32_t i = 0; i < set_.made.size(); ++i)
+    names.push_back(set_.made[i].variable().name);
   auto check = [&](const std::vector<std::string>& listed, const char* key) {
     for (const std::string& name : listed)
       if (std::find(names.begin(), names.end(), name) == names.end())

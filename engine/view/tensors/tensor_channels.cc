@@ -46,11 +46,12 @@ void TensorBuilder::add_tensor(TensorDefinition definition) {
 }
 
 void TensorBuilder::add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
-                         const DataType& type) {
+                                  const DataType& type) {
   if (!channels.made) return add_converter(tensor, channels.number, type);
   const bool fills = spec_.missing == ViewSpec::Missing::fill;
   set_.made.add_converter(tensor, channels.number, type, spec_.normalize,
-                      fills ? std::optional(spec_.fill_value) : std::nullopt, dataset_, axes_.selected);
+                          fills ? std::optional(spec_.fill_value) : std::nullopt, dataset_,
+                          axes_.selected);
 }
 
 std::vector<TensorSource::Channels> TensorBuilder::use_channels(const TensorDefinition& tensor) {
@@ -78,7 +79,7 @@ std::vector<TensorSource::Channels> TensorBuilder::use_channels(const TensorDefi
 }
 
 void TensorBuilder::add_operands(const std::string& path, const Variable& variable,
-                        const VariablePlacement& operand, ChannelPadding& padding) {
+                                 const VariablePlacement& operand, ChannelPadding& padding) {
   static const std::vector<OffsetList> kNone;
   const std::uint32_t tensor = padding.tensor();
   const auto& durations = spec_.tensors.empty() ? kNone : spec_.tensors[tensor].durations;
@@ -109,7 +110,8 @@ void TensorBuilder::add_operands(const std::string& path, const Variable& variab
 }
 
 void TensorBuilder::add_combination(const MadeChannel& channel, const VariablePlacement& placement,
-                           std::shared_ptr<const Converter> converter, ChannelPadding& padding) {
+                                    std::shared_ptr<const Converter> converter,
+                                    ChannelPadding& padding) {
   const auto own = static_cast<std::uint32_t>(set_.specs.size() + set_.combinations.size());
   const auto combination = std::make_shared<const Combination>(channel, padding.tensor(), placement,
                                                                std::move(converter));
@@ -125,8 +127,8 @@ void TensorBuilder::add_combination(const MadeChannel& channel, const VariablePl
 void TensorBuilder::add_coarsening(const VariablePlacement& placement) {
   const TensorSpec& tensor = set_.specs[placement.tensor];
   const std::string& path = tensor.coarsen.front().path;
-  const Variable& variable =
-      placement.made ? set_.made[placement.variable].variable() : set_.whole_variable(placement.variable);
+  const Variable& variable = placement.made ? set_.made[placement.variable].variable()
+                                            : set_.whole_variable(placement.variable);
   const auto own = static_cast<std::uint32_t>(set_.specs.size() + set_.combinations.size());
   CfDecoding reduced;  // of the blocks' values
   reduced.stored = reduced.decoded = reduced.arithmetic = float64();
@@ -150,8 +152,8 @@ void TensorBuilder::add_coarsening(const VariablePlacement& placement) {
   } else {
     set_.made.add_operand(own, placement.variable);
     if (set_.made[placement.variable].is_combined()) {
-      add_combination(set_.made[placement.variable], operand, set_.made.converter(own, placement.variable),
-                      padding);
+      add_combination(set_.made[placement.variable], operand,
+                      set_.made.converter(own, placement.variable), padding);
     } else {
       padding.add(operand, variable.dims, axes_.windows);
       set_.more_placements.push_back(operand);
@@ -211,7 +213,7 @@ void TensorBuilder::add_combinations() {
 }
 
 DataType TensorBuilder::type_of(const TensorDefinition& tensor,
-                       const std::vector<TensorSource::Channels>& channels) const {
+                                const std::vector<TensorSource::Channels>& channels) const {
   const Variable* first = nullptr;
   bool makes = false;
   for (const TensorSource::Channels& each : channels) {

@@ -52,15 +52,15 @@ struct TensorSet {
   std::vector<VariablePlacement> coarsened_placements;  // of all channels of coarsened tensors
   std::vector<VariablePlacement> more_placements;       // that plans have beside `placements`
   std::vector<VariablePlacement> scanned;  // of all stored variables, in the tensors they are for
-  /// Those whose missing values count ("missing": "skip").
+  /// The placements whose missing values count ("missing": "skip").
   std::vector<VariablePlacement> checked;
 
   /// The definition of each tensor of windows, and its channels.
   std::vector<TensorDefinition> definitions;
   std::vector<std::vector<TensorSource::Channels>> channels;
 
-  /// What `variables` and `channels` point to where the dataset does not have it: times with one
-  /// decoding, parts, and by number the variables that have parts.
+  /// The variables that `variables` and `channels` point to where the dataset does not have them:
+  /// times with one decoding, parts, and by number the variables that have parts.
   std::vector<std::shared_ptr<const Variable>> settled;
   std::map<std::uint32_t, std::shared_ptr<const Variable>> whole;
 

@@ -9,6 +9,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/attributes.h"
+#include "engine/view/axes.h"
 #include "engine/view/describe/resolved.h"
 #include "engine/view/describe/schema.h"
 #include "engine/write/prediction/described_axes.h"

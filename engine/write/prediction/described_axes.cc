@@ -8,6 +8,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/axes.h"
 #include "engine/view/describe/resolved.h"
 #include "engine/view/samples/duration.h"
 #include "engine/write/prediction/epoch_samples.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/store/crypto.h"
+#include "engine/view/axes.h"
 
 namespace batchfs {
 

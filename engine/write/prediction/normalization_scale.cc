@@ -1,4 +1,5 @@
 #include "engine/write/prediction/normalization_scale.h"
+#include "engine/view/tensors/tensor_set.h"
 
 #include <algorithm>
 #include <limits>
@@ -31,7 +32,8 @@ Normalized find(const View& view, std::uint32_t tensor, const std::string& name)
   for (std::uint32_t c = 0; c < view.tensor_set().made.size(); ++c) {
     const Variable& variable = view.tensor_set().made[c].variable();
     if (variable.name != name) continue;
-    Normalized found{view.tensor_set().made.converter(tensor, c)->finish().normalization, &variable, {}};
+    Normalized found{
+        view.tensor_set().made.converter(tensor, c)->finish().normalization, &variable, {}};
     for (const std::string& dim : variable.dims) found.positions.push_back(view.axes().along(dim));
     return found;
   }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/strings.h"
+#include "engine/zarr/hierarchy.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs {

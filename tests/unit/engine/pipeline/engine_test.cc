@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/dataset/dataset.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 #include "tests/unit/engine/pipeline/outcome.h"
 #include "tests/unit/engine/pipeline/raw_format.h"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/dataset/dataset.h"
 #include "engine/pipeline/engine.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 #include "tests/unit/engine/pipeline/outcome.h"

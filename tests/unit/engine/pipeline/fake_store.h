@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "engine/array/array.h"
+#include "engine/dataset/dataset.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

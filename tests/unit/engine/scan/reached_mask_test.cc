@@ -28,7 +28,8 @@ struct Diagonal {
                           .dataset(),
                       R"({"variables": ["v"], "window": {"t": 1, "y": 1, "x": 1}, "batch": 1,
                           "samples": {"mask": {"variable": "land"}}})");
-    elements = reached_by_samples(*view, 0, sample_starts(scan_of(*view), *view->dataset())).elements;
+    elements =
+        reached_by_samples(*view, 0, sample_starts(scan_of(*view), *view->dataset())).elements;
   }
 };
 

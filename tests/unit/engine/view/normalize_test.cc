@@ -6,6 +6,7 @@
 
 #include "engine/view/describe/resolved.h"
 #include "engine/view/normalize_rule.h"
+#include "engine/view/spec.h"
 #include "engine/view/view.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // The provenance of a batch, parsed.
 
-#include "engine/view/provenance/provenance_text.h"
+#include "engine/view/describe/provenance_text.h"
 
 namespace batchfs {
 

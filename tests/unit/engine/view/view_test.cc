@@ -6,6 +6,7 @@
 #include "engine/view/describe/resolved.h"
 #include "engine/view/describe/schema.h"
 #include "engine/view/tensors/tensor_layout.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "tests/unit/engine/view/assembled.h"
 #include "tests/unit/engine/view/provenance_of.h"
 
@@ -77,7 +78,7 @@ TEST_F(AnyView, SchemaHasWhatProgramsRelyOn) {
     "coordinates": [{"name": "time", "dims": ["time"], "dtype": "datetime64[ns]", "size": 6, "attributes": {}},
                     {"name": "level", "dims": ["level"], "dtype": "int32", "size": 1, "attributes": {}}],
     "formats": ["npz"]})",
-                                    ""));
+                                        ""));
 }
 
 TEST_F(AnyView, TensorsShareTheConverterOfAVariable) {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "engine/view/view.h"
 #include "engine/view/describe/batch_coordinates.h"
+#include "engine/view/view.h"
 #include "tests/unit/engine/view/assembled.h"
 #include "tests/unit/engine/view/provenance_of.h"
 

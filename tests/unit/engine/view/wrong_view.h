@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/view/tensors/tensor_set.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

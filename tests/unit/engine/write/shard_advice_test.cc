@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/dataset/dataset.h"
 #include "engine/write/rechunk.h"
 #include "tests/unit/engine/store/memory_store.h"
 

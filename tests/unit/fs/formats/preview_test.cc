@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/view/geometry.h"
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/view/order/order.h"
 #include "tests/unit/gpu/handoff/client.h"
 
 namespace batchfs::handoff {

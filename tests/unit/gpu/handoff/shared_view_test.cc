@@ -6,6 +6,7 @@
 
 #include "engine/view/describe/resolved.h"
 #include "engine/view/describe/schema.h"
+#include "engine/view/spec.h"
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs::handoff {

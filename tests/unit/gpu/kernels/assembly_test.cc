@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/pipeline/engine.h"
-#include "engine/view/mix/mixed_view.h"
+#include "engine/view/mixed_view.h"
 #include "gpu/program/assembly_plan.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 #include "tests/unit/engine/pipeline/raw_format.h"

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/pipeline/engine.h"
+#include "engine/view/tensors/tensor_set.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
 #include "tests/unit/engine/view/wrong_view.h"
 #include "tests/unit/gpu/coded_data.h"

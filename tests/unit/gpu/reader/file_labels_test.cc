@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
+#include "engine/dataset/dataset.h"
 #include "tests/unit/gpu/handoff/client.h"
 
 namespace batchfs::reader {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/view/spec.h"
+#include "engine/view/split/split_spec.h"
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {

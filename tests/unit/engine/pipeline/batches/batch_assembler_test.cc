@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/view/tensors/tensor_set.h"
 #include "tests/unit/engine/pipeline/parts.h"
 #include "tests/unit/engine/view/wrong_view.h"
 #include "tests/unit/eventually.h"

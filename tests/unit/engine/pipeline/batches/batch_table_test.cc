@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/view/samples/mask.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/dataset/dataset.h"
 #include "engine/pipeline/chunks/chunk_costs.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/dataset/dataset.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs {

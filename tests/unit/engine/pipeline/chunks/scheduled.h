@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/dataset/dataset.h"
 #include "engine/pipeline/chunks/chunk_scheduler.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/dataset/dataset.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
 

@@ -1,8 +1,8 @@
 // schema.json: the members for labels. Its other members: view_test.cc.
 #include <gmock/gmock.h>
 
-#include "tests/unit/engine/view/assembled.h"
 #include "engine/view/describe/schema.h"
+#include "tests/unit/engine/view/assembled.h"
 #include "tests/unit/engine/view/provenance_of.h"
 
 namespace batchfs {

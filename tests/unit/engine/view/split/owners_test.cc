@@ -28,7 +28,8 @@ SplitOwners owners(const std::string& split) {
   const auto view = View::parse(data(), text, "v", "file.json", {.first_part = true});
   SplitOwners result;
   visit_windows(*view, [&](const RestrictedView& restricted, const ViewScan&) {
-    result = find_owners(restricted, *view->spec().split, split_axes(restricted, *view->spec().split));
+    result =
+        find_owners(restricted, *view->spec().split, split_axes(restricted, *view->spec().split));
   });
   return result;
 }

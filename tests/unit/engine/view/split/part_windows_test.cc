@@ -335,8 +335,9 @@ TEST(PartWindows, ABillionSamplesNeedNoMemoryOfTheirOwn) {
        R"({"groups": {"time": "year"}, "fractions": {"train": 0.8, "val": 0.2}}})"}) {
     const auto view = View::parse(dataset, window + split, "v", "f", {.part = "train"});
     EXPECT_GT(view->samples(), 500'000'000);
-    visit_windows(*view,
-        [](const RestrictedView&, const ViewScan& scan) { EXPECT_EQ(scan.chosen, nullptr); });
+    visit_windows(*view, [](const RestrictedView&, const ViewScan& scan) {
+      EXPECT_EQ(scan.chosen, nullptr);
+    });
   }
 }
 
