@@ -45,9 +45,8 @@ def attributes_of(path, group, consolidated, zarr_format):
         return (json.loads((path / ".zmetadata").read_text())["metadata"][key] if consolidated
                 else json.loads((path / key).read_text()))
     if consolidated and group:
-        return json.loads(
-            (path / "zarr.json")
-                .read_text())["consolidated_metadata"]["metadata"][group]["attributes"]
+        return json.loads((path / "zarr.json").read_text())[
+            "consolidated_metadata"]["metadata"][group]["attributes"]
     return json.loads((path / group / "zarr.json").read_text())["attributes"]
 
 

@@ -220,8 +220,8 @@ def test_a_sparse_file_of_a_terabyte_for_a_chunk_of_16_bytes(fails, tmp_path):
     path = write_array(tmp_path, "a", {**V2, "compressor": {"id": "zstd"}}, {"0": b""})
     with open(path / "0", "r+b") as file:
         file.truncate(1 << 40)
-    assert "bytes or more, decoded it should have 16 (0)" in fails(1, "cat", path, "/",
-                                                                   preexec_fn=limited)
+    assert "bytes or more, decoded it should have 16 (0)" in fails(
+        1, "cat", path, "/", preexec_fn=limited)
 
 
 # ---- chunks ----

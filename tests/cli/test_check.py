@@ -199,8 +199,8 @@ def test_what_is_no_chunk_is_noted(copy):
     (store / "raw/c/01/1").write_bytes(b"x")
     (store / "raw/c/1/x").mkdir()
     found = check(store)
-    assert sorted(note["key"] for note in found["notes"]) == ["raw/c/01/1", "raw/c/1/2.partial",
-                                                              "raw/c/1/x", "raw/c/9/0"]
+    assert sorted(note["key"] for note in found["notes"]) == [
+        "raw/c/01/1", "raw/c/1/2.partial", "raw/c/1/x", "raw/c/9/0"]
     assert "outside" in next(note["why"] for note in found["notes"] if note["key"] == "raw/c/9/0")
 
 
@@ -445,8 +445,8 @@ def test_entries_of_a_cache(copy, web, tmp_path):
     entries[7].write_bytes(entries[7].read_bytes()[:100])
     entries[9].write_bytes(entries[8].read_bytes())
     found = check(address, "--cache-dir", cache, exit_code=1)
-    assert {(f["what"], f["key"]) for f in found["findings"]} == {("cache entry", str(entries[i]))
-                                                                  for i in (3, 7, 9)}
+    assert {(f["what"], f["key"]) for f in found["findings"]} == {
+        ("cache entry", str(entries[i])) for i in (3, 7, 9)}
     assert entries[3].read_bytes() == data, "check changes nothing"
 
 

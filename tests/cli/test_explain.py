@@ -187,6 +187,6 @@ def test_wrong_use(good, fails, tmp_path, write):
     batches = 1 + int(rows(good, store, view)[-1, 0])
     assert f"there is no batch {batches}: an epoch has {batches}, numbered from 0" in fails(
         1, "plan", store, "--view", view, "--explain", batches)
-    assert "--epoch goes with --windows or --explain" in fails(2, "plan", store, "--view", view,
-                                                               "--epoch", 1)
+    assert "--epoch goes with --windows or --explain" in fails(
+        2, "plan", store, "--view", view, "--epoch", 1)
     assert "--world" in fails(2, "plan", store, "--view", view, "--explain", 0, "--world", 2)

@@ -276,8 +276,8 @@ def test_times_that_jitter_have_no_step(good, tmp_path, jitter):
 @pytest.mark.parametrize("calendar", ["noleap", "360_day", "julian", "all_leap"])
 def test_times_of_other_calendars_are_shown_as_xarrays_dates(good, tmp_path, calendar):
     times = xr.date_range("2000-02-27", periods=40, calendar=calendar, use_cftime=True)
-    xr.Dataset({"a": ("time", np.zeros(40))}, {"time": times}).to_zarr(tmp_path / "s.zarr",
-                                                                       consolidated=False)
+    xr.Dataset({"a": ("time", np.zeros(40))}, {"time": times}).to_zarr(
+        tmp_path / "s.zarr", consolidated=False)
     told = inspect(good, tmp_path / "s.zarr")["arrays"]["time"]["range"]
     assert told["dates"] == {"first": times[0].isoformat(), "last": times[-1].isoformat(),
                              "calendar": calendar}

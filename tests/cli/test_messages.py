@@ -144,8 +144,8 @@ def test_what_other_loaders_call_it_is_answered(said_of, change, words):
 def test_an_error_says_which_path_it_means(fails, good, weather, tmp_path):
     view = tmp_path / "view.json"
     view.write_text('{"window": {"time": 1}}')
-    assert f"(the view file '{tmp_path}/none.json')" in fails(1, "plan", weather, "--view",
-                                                              tmp_path / "none.json")
+    assert f"(the view file '{tmp_path}/none.json')" in fails(
+        1, "plan", weather, "--view", tmp_path / "none.json")
     assert f"(the view file '{tmp_path}')" in fails(1, "plan", weather, "--view", tmp_path)
     assert f"no such directory (the store '{tmp_path}/none.zarr')" in fails(
         1, "plan", tmp_path / "none.zarr", "--view", view)
@@ -153,13 +153,13 @@ def test_an_error_says_which_path_it_means(fails, good, weather, tmp_path):
     (tmp_path / "empty").mkdir()
     assert f"(the store '{tmp_path}/empty')" in fails(1, "inspect", tmp_path / "empty")
     view.write_text('{"window": {"tim": 1}}')
-    assert f"did you mean 'time'? (the view file '{view}')" in fails(1, "plan", weather, "--view",
-                                                                     view)
+    assert f"did you mean 'time'? (the view file '{view}')" in fails(
+        1, "plan", weather, "--view", view)
     if os.path.exists("/dev/fuse"):
         assert f"no such directory; make it with mkdir (the mount point '{tmp_path}/mnt')" in fails(
             1, "mount", weather, tmp_path / "mnt")
-        assert f"it is not a directory (the mount point '{view}')" in fails(1, "mount", weather,
-                                                                            view)
+        assert f"it is not a directory (the mount point '{view}')" in fails(
+            1, "mount", weather, view)
 
 
 def without_fuse(*arguments):
@@ -292,8 +292,8 @@ def test_failures_for_programs_are_json(batchfs, words, command, code):
                          [(["--veiw", "v.json"], "veiw"), (["--views", "v.json"], "views"),
                           (["--view", "v.json", "--veiw", "x"], "veiw")])
 def test_a_misspelt_option_is_named_before_the_required_one(fails, weather, arguments, option):
-    assert f"there is no option '--{option}', did you mean '--view'?" in fails(2, "plan", weather,
-                                                                               *arguments)
+    assert f"there is no option '--{option}', did you mean '--view'?" in fails(
+        2, "plan", weather, *arguments)
 
 
 def test_a_refused_connection_says_so(fails):

@@ -63,8 +63,8 @@ def test_further_stores_have_their_own_options(good, outside, weather):
 
 def test_groups_links_and_levels(good, tmp_path):
     inside = tmp_path / "real" / "a b"
-    xr.Dataset({"v": (("y", "x"), np.zeros((4, 4)))}).to_zarr(inside, zarr_format=2,
-                                                              consolidated=False)
+    xr.Dataset({"v": (("y", "x"), np.zeros((4, 4)))}).to_zarr(
+        inside, zarr_format=2, consolidated=False)
     root = tmp_path / "s.zarr"
     zarr.open_group(root, mode="w", zarr_format=2)
     os.symlink(inside, root / "a b")

@@ -163,8 +163,8 @@ def test_no_command_lacks_a_test_of_its_example():
 
 
 @pytest.mark.parametrize("words", ["batchfs inspect era5", "--select latitude", pytest.param(
-    "batchfs mount", marks=pytest.mark.skipif(not MOUNTABLE, reason="/dev/fuse is missing: "
-                                                  "nothing can be mounted"))])
+    "batchfs mount", marks=pytest.mark.skipif(
+        not MOUNTABLE, reason="/dev/fuse is missing: nothing can be mounted"))])
 def test_the_examples_of_the_man_page(place, words):
     (script,) = [block for block in man_examples() if words in block]
     output = shell(place, script)

@@ -68,13 +68,13 @@ def test_the_files_of_a_reference_set_too(good, fails, tmp_path, form):
     ("s3:/bucket/s.zarr", "write 's3://bucket/s.zarr'"),
     ("icechunk+GS:/bucket/s", "write 'gs://bucket/s'"),
     (str(pathlib.PurePosixPath("https://host/s.zarr?key=secret")), "write 'https://host/s.zarr'")])
-def test_a_place_without_its_slashes_is_refused_with_the_form_to_write(fails, tmp_path, monkeypatch,
-                                                                       place, proposed):
+def test_a_place_without_its_slashes_is_refused_with_the_form_to_write(
+        fails, tmp_path, monkeypatch, place, proposed):
     monkeypatch.chdir(tmp_path)
     for words in (["inspect", place], ["rechunk", tmp_path / "s.zarr", "-o", place]):
         if words[0] == "rechunk":
-            zarr.create_group(tmp_path / "s.zarr", overwrite=True).create_array("v", shape=(1,),
-                                                                                dtype="i1")
+            zarr.create_group(tmp_path / "s.zarr", overwrite=True).create_array(
+                "v", shape=(1,), dtype="i1")
         line = fails(1, *words)
         assert proposed in line and "secret" not in line
 

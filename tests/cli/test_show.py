@@ -73,8 +73,8 @@ def png_pixels(url):
         at += 12 + size
     width, height = (int.from_bytes(parts[b"IHDR"][i:i + 4], "big") for i in (0, 4))
     colours = {3: 1, 2: 3}[parts[b"IHDR"][9]]
-    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height,
-                                                                            width * colours + 1)
+    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(
+        height, width * colours + 1)
     assert (rows[:, 0] == 0).all()
     return rows[:, 1:] if colours == 1 else rows[:, 1:].reshape(height, width, 3)
 

@@ -158,8 +158,8 @@ def test_a_task_that_is_killed_leaves_nothing_that_counts(store, tmp_path):
             if i < 2:  # the third one is run once more at the end
                 call(*share)
         if not (parts / "part-000002").exists():
-            assert "1 of 3 parts are missing; run --task 2" in call("statistics", "--merge", parts,
-                                                                    ok=False)
+            assert "1 of 3 parts are missing; run --task 2" in call(
+                "statistics", "--merge", parts, ok=False)
             call(*words, "--out", parts, "--task", 2, "--tasks", 3)
         assert call("statistics", "--merge", parts, "--json") == alone
 

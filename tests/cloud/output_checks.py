@@ -80,8 +80,8 @@ def check_parts_of_tasks(cloud, cloud_fails, place, bucket, tmp_path, variables,
     parts = f"{place}/parts"
     for task in (2, 0):
         cloud(*words, "--out", parts + end, "--task", task, "--tasks", 3, **variables)
-    assert "1 of 3 parts are missing; run --task 1" in cloud_fails("statistics", "--merge",
-                                                                   parts + end, **variables)
+    assert "1 of 3 parts are missing; run --task 1" in cloud_fails(
+        "statistics", "--merge", parts + end, **variables)
     cloud(*words, "--out", parts + end, "--task", 1, "--tasks", 3, **variables)
     assert bucket.keys("parts") == [".batchfs.json", "part-000000", "part-000001", "part-000002"]
     assert cloud("statistics", "--merge", parts + end, "--json",

@@ -113,8 +113,8 @@ class Azure(Handler):
                 f"<Blob><Name>{escape(key)}</Name><Properties><Etag>{version_of(data)}</Etag>"
                 f"<Content-Length>{len(data)}</Content-Length></Properties></Blob>"
                 for key, data in found)
-        return self.answer(200, '\ufeff<?xml version="1.0" '
-                                f'encoding="utf-8"?><EnumerationResults><Blobs>{blobs}</Blobs>'
+        return self.answer(200, '\ufeff<?xml version="1.0" encoding="utf-8"?>'
+                           f"<EnumerationResults><Blobs>{blobs}</Blobs>"
                            f"<NextMarker>{escape(after)}</NextMarker></EnumerationResults>")
 
 
@@ -134,8 +134,9 @@ def right(request, azure):
     endpoint = f"{azure.url}/{ACCOUNT}"
     here = {"AZURE_STORAGE_ENDPOINT": endpoint, "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT}
     return {"key": (here | {"AZURE_STORAGE_ACCOUNT_KEY": KEY}, ""),
-            "connection string": ({"AZURE_STORAGE_CONNECTION_STRING": f"AccountName={ACCOUNT}"
-                                       f";AccountKey={KEY};BlobEndpoint={endpoint};"}, ""),
+            "connection string": ({
+                "AZURE_STORAGE_CONNECTION_STRING":
+                    f"AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"}, ""),
             "sas": (here | {"AZURE_STORAGE_SAS_TOKEN": SAS}, ""),
             "sas in the URL": (here, "?" + SAS)}[request.param]
 

@@ -106,8 +106,8 @@ def load(output):
     return np.load(io.BytesIO(output))
 
 
-def test_forbidden_means_missing_where_the_server_says_so_of_everything(cloud, cloud_fails, s3,
-                                                                        keys, stores):
+def test_forbidden_means_missing_where_the_server_says_so_of_everything(
+        cloud, cloud_fails, s3, keys, stores):
     told = load(cloud("cat", f"s3://{BUCKET}/v2c.zarr", "sparse", "--decode", "raw", **keys))
     assert np.array_equal(told, values_of(stores, "v2c.zarr", "sparse"))
     assert sum(".batchfs-probe-" in path for path in s3.asked) == 1

@@ -46,8 +46,8 @@ class Bucket:
         self.s3 = writer_client(moto)
 
     def keys(self, prefix):
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET,
-                                                                  Prefix=prefix + "/")
+        pages = self.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=BUCKET, Prefix=prefix + "/")
         return sorted(entry["Key"].removeprefix(prefix + "/") for page in pages
                       for entry in page.get("Contents", []))
 

@@ -113,8 +113,8 @@ def test_versions_of_a_listing_are_those_of_reads(statistics, cloud, tmp_path):
     assert merged["variables"]["t"]["count"] == CHUNKS * 4
 
 
-def test_listings_that_name_versions_in_another_way_are_not_used(statistics, cloud, proxy,
-                                                                 tmp_path):
+def test_listings_that_name_versions_in_another_way_are_not_used(
+        statistics, cloud, proxy, tmp_path):
     statistics("reader", "--out", tmp_path / "parts", "--task", 0, "--tasks", 2)
     proxy.change = (lambda kind, body: body.replace(b"<ETag>", b"<ETag>0") if kind == "versions"
                     else body)
