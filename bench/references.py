@@ -2,7 +2,7 @@
 """Reference sets and Icechunk repositories of many references: how soon they are open, and what
 memory they take.
 
-    build/venv/bin/python bench/references.py                  # 1,000 NetCDF-4 files, 10^6 references
+    build/venv/bin/python bench/references.py                # 1,000 NetCDF-4 files, 10^6 references
     build/venv/bin/python bench/references.py --many 10000000  # 10^7 references to one file
     build/venv/bin/python bench/references.py --files 20 --rounds 1  # tests the benchmark itself
 
