@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
-"""Training on several GPUs of one host by torchrun, DistributedDataParallel in bfloat16, all ranks reading one mount.
+"""Training on several GPUs of one host by torchrun, DistributedDataParallel in bfloat16, all ranks
+reading one mount.
 
-    bench/ddp.py STORE [--gpus 1,2,4,8] [--net unet,small] [--mode client,server] [--latency MS] [--steps 60]
-                       [--ranks-per-gpu 1] [--resume 4,2]
+    bench/ddp.py STORE [--gpus 1,2,4,8] [--net unet,small] [--mode client,server] [--latency MS]
+                       [--steps 60] [--ranks-per-gpu 1] [--resume 4,2]
 
-STORE has variables of (time, latitude, longitude), as bench/gpu_batches makes them. A batch is pairs of steps with all
-variables as channels. For each number of GPUs, net and mode, the table has the samples per second of all ranks; the same
-with one batch that stays in memory, which is the training alone; the share of the step that reading costs; the share of
-the time in which a GPU computed nothing; the processor seconds in a second of the daemon, and of the rank that took most,
-fed and alone; and the bytes that the mount fetched and decoded in these steps, and that each rank read from files, beside
-the delivered ones. `--latency` reads over HTTP from bench_origin, which answers each request this late. Several ranks on one GPU
-(`--ranks-per-gpu`) add up gradients by gloo: NCCL accepts one.
+STORE has variables of (time, latitude, longitude), as bench/gpu_batches makes them. A batch is
+pairs of steps with all variables as channels. For each number of GPUs, net and mode, the table has
+the samples per second of all ranks; the same with one batch that stays in memory, which is the
+training alone; the share of the step that reading costs; the share of the time in which a GPU
+computed nothing; the processor seconds in a second of the daemon, and of the rank that took most,
+fed and alone; and the bytes that the mount fetched and decoded in these steps, and that each rank
+read from files, beside the delivered ones. `--latency` reads over HTTP from bench_origin, which
+answers each request this late. Several ranks on one GPU (`--ranks-per-gpu`) add up gradients by
+gloo: NCCL accepts one.
 
-Checked in every run: all ranks together read the batches of each epoch in order, each once; their samples are those of
-`batchfs plan --windows`; the first and the last batch of each rank have the bytes of the mount's files; and ranks that
-continue from the state at the end, as many as `--resume` names (half and a quarter as many where it is not given, none
-for ''), read what was left, in order, with the right samples and bytes.
+Checked in every run: all ranks together read the batches of each epoch in order, each once; their
+samples are those of `batchfs plan --windows`; the first and the last batch of each rank have the
+bytes of the mount's files; and ranks that continue from the state at the end, as many as `--resume`
+names (half and a quarter as many where it is not given, none for ''), read what was left, in order,
+with the right samples and bytes.
 Needs PyTorch, numpy and the Python package; without GPUs it runs on processors, to test itself.
 """
 
@@ -40,9 +44,11 @@ CONTINUED = 3  # batches that a rank reads to see that it continues rightly
 def view_of(store, size):
     """All fields stacked, and the same a step later, in a global shuffle."""
     variables = sorted(path.name for path in store.iterdir() if len(shape_of(path)) == 3)
-    tensor = {"variables": variables, "stack": "channel", "dims": ["channel", "latitude", "longitude"]}
-    return {"name": "pairs", "window": {"time": 1}, "batch": {"size": size, "remainder": "drop"}, "epochs": 1000,
-            "order": {"shuffle": "global", "seed": 0}, "tensors": {"x": tensor, "y": {**tensor, "offsets": {"time": [1]}}}}
+    tensor = {"variables": variables, "stack": "channel",
+              "dims": ["channel", "latitude", "longitude"]}
+    return {"name": "pairs", "window": {"time": 1}, "batch": {"size": size, "remainder": "drop"},
+            "epochs": 1000, "order": {"shuffle": "global", "seed": 0},
+            "tensors": {"x": tensor, "y": {**tensor, "offsets": {"time": [1]}}}}
 
 
 def shape_of(path):
@@ -60,7 +66,8 @@ def net_of(kind, channels):
     from torch import nn
 
     if kind == "small":
-        return nn.Sequential(nn.Conv2d(channels, 8, 3, padding=1), nn.GELU(), nn.Conv2d(8, channels, 3, padding=1))
+        return nn.Sequential(nn.Conv2d(channels, 8, 3, padding=1), nn.GELU(),
+                             nn.Conv2d(8, channels, 3, padding=1))
 
     class UNet(nn.Module):
         """Four resolutions, two convolutions at each."""
@@ -69,7 +76,8 @@ def net_of(kind, channels):
             super().__init__()
             widths = [width, 2 * width, 4 * width, 8 * width]
             self.down = nn.ModuleList(self.block(a, b) for a, b in zip([channels, *widths], widths))
-            self.up = nn.ModuleList(self.block(a + b, a) for a, b in reversed(list(zip(widths, widths[1:]))))
+            self.up = nn.ModuleList(self.block(a + b, a)
+                                    for a, b in reversed(list(zip(widths, widths[1:]))))
             self.head = nn.Conv2d(width, channels, 1)
 
         @staticmethod
@@ -104,7 +112,8 @@ class Timer:
         self.torch.distributed.barrier()
 
     def run(self, count, step):
-        """Seconds of all steps, and the share of them in which the GPU computed nothing; None on a processor."""
+        """Seconds of all steps, and the share of them in which the GPU computed nothing; None on a
+        processor."""
         self.events.clear()
         self.synchronize()
         begin = time.perf_counter()
@@ -133,8 +142,8 @@ def same_as_file(place, batch):
     import torch
 
     folder = pathlib.Path(place) / f"views/pairs/epoch-{batch.epoch:04d}/batch-{batch.number:06d}"
-    return all(np.array_equal(batch[name].torch().cpu().view(torch.int32).numpy(), np.load(folder / f"{name}.npy").view("i4"))
-               for name in ("x", "y"))
+    return all(np.array_equal(batch[name].torch().cpu().view(torch.int32).numpy(),
+                              np.load(folder / f"{name}.npy").view("i4")) for name in ("x", "y"))
 
 
 def read_of(batch):
@@ -161,7 +170,8 @@ def train(place, out, kind, mode, steps, ranks_per_gpu, resume):
     import batchfs
 
     gpu = torch.cuda.is_available()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) // ranks_per_gpu) if gpu else torch.device("cpu")
+    device = (torch.device("cuda", int(os.environ["LOCAL_RANK"]) // ranks_per_gpu) if gpu
+              else torch.device("cpu"))
     if gpu:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if gpu and ranks_per_gpu == 1 else "gloo")
@@ -209,12 +219,15 @@ def train(place, out, kind, mode, steps, ranks_per_gpu, resume):
     daemon = {name: now - daemon[name] for name, now in daemon_so_far(place).items()}
     state = data.state_dict()
     right.append(same_as_file(place, following()))
-    found = {"rank": rank, "mode": data.mode, "first_ms": first_ms, "alone": alone, "alone_idle": alone_idle, "fed": both, "idle": idle,
-             "daemon": daemon, "cores": cpu / both, "alone_cores": alone_cores, "samples": len(batch.index),
-             "bytes": x.nbytes + y.nbytes, "files": files, "read": read, "right": right, "state": state}
+    found = {"rank": rank, "mode": data.mode, "first_ms": first_ms, "alone": alone,
+             "alone_idle": alone_idle, "fed": both, "idle": idle, "daemon": daemon,
+             "cores": cpu / both, "alone_cores": alone_cores, "samples": len(batch.index),
+             "bytes": x.nbytes + y.nbytes, "files": files, "read": read, "right": right,
+             "state": state}
     batches = batch = x = y = None
     data.close()
-    found["continued"] = {other: continued(place, state, rank=rank, world=other, **options) for other in resume if rank < other}
+    found["continued"] = {other: continued(place, state, rank=rank, world=other, **options)
+                          for other in resume if rank < other}
     (pathlib.Path(out) / f"rank-{rank}.json").write_text(json.dumps(found))
     dist.barrier()
     dist.destroy_process_group()
@@ -226,9 +239,11 @@ def io_of_this_process():
 
 
 def daemon_so_far(place):
-    """Bytes that the daemon has fetched and decoded, also for GPUs, and the processor seconds that it took."""
+    """Bytes that the daemon has fetched and decoded, also for GPUs, and the processor seconds that
+    it took."""
     status = json.loads((pathlib.Path(place) / ".batchfs/status.json").read_text())
-    return {"fetched": status["bytes_fetched"], "decoded": status["bytes_decoded"], "cpu": processor_seconds(status["pid"])}
+    return {"fetched": status["bytes_fetched"], "decoded": status["bytes_decoded"],
+            "cpu": processor_seconds(status["pid"])}
 
 
 def processor_seconds(process):
@@ -241,11 +256,13 @@ def processor_seconds(process):
 
 def torchrun(ranks, place, kind, mode, steps, ranks_per_gpu, resume):
     with tempfile.TemporaryDirectory() as out:
-        subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), __file__,
-                        place, "--rank-of", out, "--net", kind, "--mode", mode, "--steps", str(steps),
-                        "--ranks-per-gpu", str(ranks_per_gpu), "--resume", ",".join(map(str, resume))],
+        subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone",
+                        "--nproc-per-node", str(ranks), __file__, place, "--rank-of", out,
+                        "--net", kind, "--mode", mode, "--steps", str(steps), "--ranks-per-gpu",
+                        str(ranks_per_gpu), "--resume", ",".join(map(str, resume))],
                        check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=600)
-        return [json.loads((pathlib.Path(out) / f"rank-{rank}.json").read_text()) for rank in range(ranks)]
+        return [json.loads((pathlib.Path(out) / f"rank-{rank}.json").read_text())
+                for rank in range(ranks)]
 
 
 class Order:
@@ -261,7 +278,8 @@ class Order:
             with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
                 file.write(json.dumps(self.view))
                 file.flush()
-                done = subprocess.run([*self.command, "--view", file.name, "--epoch", str(epoch)], stdout=subprocess.PIPE, check=True)
+                done = subprocess.run([*self.command, "--view", file.name, "--epoch", str(epoch)],
+                                      stdout=subprocess.PIPE, check=True)
             batches = self.epochs[epoch] = []
             for batch, sample, *_ in np.load(io.BytesIO(done.stdout)).tolist():
                 if batch == len(batches):
@@ -271,7 +289,8 @@ class Order:
 
 
 def reads_of(state, rank, world, total):
-    """Epoch and number of the batches that a rank reads from a state on, of epochs of `total` batches, without an end."""
+    """Epoch and number of the batches that a rank reads from a state on, of epochs of `total`
+    batches, without an end."""
     epoch, done = state["epoch"], state["batches_done"]
     while True:
         for i in range((total - done) // world):  # as many for each rank: "remainder" is "drop"
@@ -284,7 +303,8 @@ def mistakes(ranks, order, resume):
     found, world, total = [], len(ranks), len(order(0))
 
     def compare(who, read, right, start, rank, world):
-        if [[epoch, number] for epoch, number, _ in read] != list(itertools.islice(reads_of(start, rank, world, total), len(read))):
+        if [[epoch, number] for epoch, number, _ in read] != list(
+                itertools.islice(reads_of(start, rank, world, total), len(read))):
             found.append(f"{who} did not read its batches in order")
         if any(index != order(epoch)[number] for epoch, number, index in read):
             found.append(f"{who}: the samples are not those of the plan")
@@ -292,16 +312,21 @@ def mistakes(ranks, order, resume):
             found.append(f"{who}: the bytes are not those of the mount's files")
 
     for one in ranks:
-        compare(f"rank {one['rank']}", one["read"], one["right"], {"epoch": 0, "batches_done": 0}, one["rank"], world)
+        compare(f"rank {one['rank']}", one["read"], one["right"], {"epoch": 0, "batches_done": 0},
+                one["rank"], world)
         last = one["read"][-2]  # a batch was read after the state was taken
-        if [one["state"]["epoch"], one["state"]["batches_done"]] != [last[0], last[1] - one["rank"] + world]:
-            found.append(f"rank {one['rank']}: after batch {last[1]} of epoch {last[0]} the state is {one['state']}")
+        if [one["state"]["epoch"],
+                one["state"]["batches_done"]] != [last[0], last[1] - one["rank"] + world]:
+            found.append(f"rank {one['rank']}: after batch {last[1]} of epoch {last[0]} the "
+                         f"state is {one['state']}")
     for other in resume:
         for one in ranks[:other]:
             after = one["continued"].get(str(other), {"read": [], "right": []})
-            compare(f"rank {one['rank']} of {other} that continue", after["read"], after["right"], one["state"], one["rank"], other)
+            compare(f"rank {one['rank']} of {other} that continue", after["read"], after["right"],
+                    one["state"], one["rank"], other)
             if len(after["read"]) != CONTINUED:
-                found.append(f"rank {one['rank']} of {other} that continue read {len(after['read'])} batches of {CONTINUED}")
+                found.append(f"rank {one['rank']} of {other} that continue read "
+                             f"{len(after['read'])} batches of {CONTINUED}")
     return found
 
 
@@ -309,23 +334,30 @@ def measured(arguments, place, view, order, gpus, kind, mode):
     import harness.mount
 
     ranks = gpus * arguments.ranks_per_gpu
-    resume = sorted({max(1, ranks // 2), max(1, ranks // 4)}, reverse=True) if arguments.resume is None else arguments.resume
+    resume = (sorted({max(1, ranks // 2), max(1, ranks // 4)}, reverse=True)
+              if arguments.resume is None else arguments.resume)
     resume = [other for other in resume if other <= ranks]
     with harness.mount.Mount({}, place, [view], arguments.option) as path:
-        every = torchrun(ranks, str(path), kind, mode, arguments.steps, arguments.ranks_per_gpu, resume)
+        every = torchrun(ranks, str(path), kind, mode, arguments.steps, arguments.ranks_per_gpu,
+                         resume)
         bad = mistakes(every, order, resume)
     delivered, daemon = sum(one["bytes"] for one in every) * arguments.steps, every[0]["daemon"]
     slowest, alone = max(one["fed"] for one in every), max(one["alone"] for one in every)
     samples = sum(one["samples"] for one in every) * arguments.steps
     idle = [one["idle"] for one in every if one["idle"] is not None]
-    return {"gpus": gpus, "ranks": ranks, "net": kind, "mode": every[0]["mode"], "samples_s": samples / slowest,
-            "alone_samples_s": samples / alone, "cost": slowest / alone - 1, "idle": max(idle) if idle else None,
-            "alone_idle": max((one["alone_idle"] for one in every if one["alone_idle"] is not None), default=None),
-            "daemon_cores": daemon["cpu"] / every[0]["fed"], "cores": max(one["cores"] for one in every),
+    return {"gpus": gpus, "ranks": ranks, "net": kind, "mode": every[0]["mode"],
+            "samples_s": samples / slowest, "alone_samples_s": samples / alone,
+            "cost": slowest / alone - 1, "idle": max(idle) if idle else None,
+            "alone_idle": max((one["alone_idle"] for one in every if one["alone_idle"] is not None),
+                              default=None),
+            "daemon_cores": daemon["cpu"] / every[0]["fed"],
+            "cores": max(one["cores"] for one in every),
             "alone_cores": max(one["alone_cores"] for one in every),
-            "first_ms": max(one["first_ms"] for one in every), "fetched": daemon["fetched"] / delivered,
+            "first_ms": max(one["first_ms"] for one in every),
+            "fetched": daemon["fetched"] / delivered,
             "decoded": daemon["decoded"] / delivered, "continued": resume,
-            "files_of_rank": [one["files"] / (one["bytes"] * arguments.steps) for one in every], "mistakes": bad}
+            "files_of_rank": [one["files"] / (one["bytes"] * arguments.steps) for one in every],
+            "mistakes": bad}
 
 
 def table_of(rows):
@@ -338,11 +370,13 @@ def table_of(rows):
         return row["samples_s"] / base if base else None
 
     percent = lambda share: "-" if share is None else f"{share:.1%}"  # noqa: E731
-    return text([[f"{row['gpus']}, {row['ranks']}, {row['net']}, {row['mode']}", row["samples_s"], row["alone_samples_s"],
-                  percent(row["cost"]), times(row), percent(row["idle"]), percent(row["alone_idle"]), row["daemon_cores"], row["cores"],
-                  row["alone_cores"], row["first_ms"], row["fetched"], row["decoded"], max(row["files_of_rank"])] for row in rows],
-                ["GPUs, ranks, net, mode", "samples/s", "alone", "cost", "x one", "GPU idle", "alone", "daemon's cores", "a rank's", "alone",
-                 "first, ms", "fetched/delivered", "decoded", "read by a rank"])
+    return text([[f"{row['gpus']}, {row['ranks']}, {row['net']}, {row['mode']}", row["samples_s"],
+                  row["alone_samples_s"], percent(row["cost"]), times(row), percent(row["idle"]),
+                  percent(row["alone_idle"]), row["daemon_cores"], row["cores"], row["alone_cores"],
+                  row["first_ms"], row["fetched"], row["decoded"], max(row["files_of_rank"])]
+                 for row in rows], ["GPUs, ranks, net, mode", "samples/s", "alone", "cost", "x one",
+                                    "GPU idle", "alone", "daemon's cores", "a rank's", "alone",
+                                    "first, ms", "fetched/delivered", "decoded", "read by a rank"])
 
 
 def numbers(text):
@@ -350,23 +384,27 @@ def numbers(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("store", type=pathlib.Path)
-    parser.add_argument("--gpus", type=numbers, default=[1, 2, 4, 8], help="those above the GPUs of the machine are left out")
+    parser.add_argument("--gpus", type=numbers, default=[1, 2, 4, 8],
+                        help="those above the GPUs of the machine are left out")
     parser.add_argument("--ranks-per-gpu", type=int, default=1)
-    parser.add_argument("--resume", type=numbers, help="numbers of ranks that continue from the state at the end, no more than trained")
+    parser.add_argument("--resume", type=numbers, help="numbers of ranks that continue from the "
+                                                       "state at the end, no more than trained")
     parser.add_argument("--net", default="unet,small")
     parser.add_argument("--mode", default="client,server")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--batch", type=int, default=4, help="samples of a batch")
-    parser.add_argument("--latency", type=float, help="read over HTTP, answers this many milliseconds late")
-    parser.add_argument("--option", action="append", default=[], help="of `batchfs mount`, such as --option=--memory=64G")
+    parser.add_argument("--latency", type=float,
+                        help="read over HTTP, answers this many milliseconds late")
+    parser.add_argument("--option", action="append", default=[],
+                        help="of `batchfs mount`, such as --option=--memory=64G")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--rank-of", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.rank_of:
-        return train(str(arguments.store), arguments.rank_of, arguments.net, arguments.mode, arguments.steps, arguments.ranks_per_gpu,
-                     arguments.resume)
+        return train(str(arguments.store), arguments.rank_of, arguments.net, arguments.mode,
+                     arguments.steps, arguments.ranks_per_gpu, arguments.resume)
 
     import torch
 
@@ -395,7 +433,8 @@ def main():
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
     for row in rows:
         for mistake in row["mistakes"]:
-            print(f"WRONG: {row['gpus']} GPUs, {row['ranks']} ranks, {row['net']}, {row['mode']}: {mistake}")
+            print(f"WRONG: {row['gpus']} GPUs, {row['ranks']} ranks, {row['net']}, "
+                  f"{row['mode']}: {mistake}")
     return 1 if any(row["mistakes"] for row in rows) else 0
 
 

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Several reading processes on one GPU, or on several, from the page cache and from the disk.
 
-    bench/gpu_readers.py FOLDER [--codings zstd-3,blosc-lz4,raw] [--readers 1,2,4] [--gpus 1] [--mode client,server] [--seconds 5]
+    bench/gpu_readers.py FOLDER [--codings zstd-3,blosc-lz4,raw] [--readers 1,2,4] [--gpus 1]
+                         [--mode client,server] [--seconds 5]
 
-FOLDER is bench/gpu_batches' own, with its stores in it. The readers are ranks of one mount, reader i on GPU i modulo
-`--gpus`; each takes torch tensors of its batches, pairs of steps with all variables in a global shuffle, and adds up x, so
-that the GPU reads it. Printed are GB/s delivered to all readers, the processor seconds in a second that the daemon takes
-meanwhile, and the longest time to a first batch. `--cold` takes the store out of the page cache before each run, and lets a
-reader go through its batches once: what is larger than the page cache is read as fast as that. Beside them TensorStore in
-as many processes, each with pinned memory of its own and the number of samples, in an order of its own; a step that is x
-of one sample and y of another is read for both.
+FOLDER is bench/gpu_batches' own, with its stores in it. The readers are ranks of one mount, reader
+i on GPU i modulo `--gpus`; each takes torch tensors of its batches, pairs of steps with all
+variables in a global shuffle, and adds up x, so that the GPU reads it. Printed are GB/s delivered
+to all readers, the processor seconds in a second that the daemon takes meanwhile, and the longest
+time to a first batch. `--cold` takes the store out of the page cache before each run, and lets a
+reader go through its batches once: what is larger than the page cache is read as fast as that.
+Beside them TensorStore in as many processes, each with pinned memory of its own and the number of
+samples, in an order of its own; a step that is x of one sample and y of another is read for both.
 
-Checked after measuring: the first batch of each reader has the bytes of the mount's files. Needs PyTorch with CUDA,
-TensorStore for the peer (left out where it is missing) and the Python package.
+Checked after measuring: the first batch of each reader has the bytes of the mount's files. Needs
+PyTorch with CUDA, TensorStore for the peer (left out where it is missing) and the Python package.
 """
 
 import argparse
@@ -34,7 +36,8 @@ HEADER = ["readers", "GB/s", "daemon's cores", "first, ms"]
 
 
 def read(pipe, place, gpu, rank, world, mode, seconds, limit):
-    """A reader of batchfs: tells its first batch's milliseconds, waits for the others, and tells what it read."""
+    """A reader of batchfs: tells its first batch's milliseconds, waits for the others, and tells
+    what it read."""
     import numpy as np
     import torch
 
@@ -55,8 +58,10 @@ def read(pipe, place, gpu, rank, world, mode, seconds, limit):
     size = sum(tensor.nbytes for tensor in tensors.values())
     tensors = batch = None
     count, passed = consume(pipe, (one.torch()["x"] for one in batches), seconds, limit)
-    right = all(np.array_equal(got[name], np.load(folder / f"{name}.npy").view("i4")) for name in got)
-    pipe.send({"mode": data.mode, "first_ms": first_ms, "bytes": count * size, "seconds": passed, "right": right})
+    right = all(np.array_equal(got[name], np.load(folder / f"{name}.npy").view("i4"))
+                for name in got)
+    pipe.send({"mode": data.mode, "first_ms": first_ms, "bytes": count * size, "seconds": passed,
+               "right": right})
 
 
 def read_by_tensorstore(pipe, store, gpu, rows, seconds, limit):
@@ -67,13 +72,14 @@ def read_by_tensorstore(pipe, store, gpu, rows, seconds, limit):
 
     torch.cuda.set_device(gpu)
     torch.zeros(1, device="cuda")
-    names = sorted(path.name for path in pathlib.Path(store).iterdir() if (path / ".zarray").exists())
+    names = sorted(path.name for path in pathlib.Path(store).iterdir()
+                   if (path / ".zarray").exists())
     context = ts.Context({"cache_pool": {"total_bytes_limit": 0}})
     ahead = 3
     pipe.recv()
     begin = time.perf_counter()
-    arrays = [ts.open({"driver": "zarr", "kvstore": {"driver": "file", "path": f"{store}/{name}/"}}, context=context).result()
-              for name in names]
+    arrays = [ts.open({"driver": "zarr", "kvstore": {"driver": "file", "path": f"{store}/{name}/"}},
+                      context=context).result() for name in names]
     shape = (2, BATCH, len(names), *arrays[0].shape[1:])
     pinned = [torch.empty(shape, pin_memory=True) for _ in range(ahead)]
     copied = [torch.cuda.Event() for _ in range(ahead)]
@@ -82,7 +88,8 @@ def read_by_tensorstore(pipe, store, gpu, rows, seconds, limit):
         copied[i % ahead].synchronize()
         memory = pinned[i % ahead].numpy()
         return [ts.array(memory[offset, sample, v]).write(array[int(row) + offset])
-                for v, array in enumerate(arrays) for offset in (0, 1) for sample, row in enumerate(rows[i % len(rows)])]
+                for v, array in enumerate(arrays) for offset in (0, 1)
+                for sample, row in enumerate(rows[i % len(rows)])]
 
     def batches():
         reads = [start(i) for i in range(ahead - 1)]
@@ -103,7 +110,8 @@ def read_by_tensorstore(pipe, store, gpu, rows, seconds, limit):
     count, passed = consume(pipe, following, seconds, limit)
     right = all(np.array_equal(got[s, v], arrays[v][int(row)].read().result())
                 for v in range(len(names)) for s, row in enumerate(rows[0]))
-    pipe.send({"mode": "tensorstore", "first_ms": first_ms, "bytes": count * size, "seconds": passed, "right": right})
+    pipe.send({"mode": "tensorstore", "first_ms": first_ms, "bytes": count * size,
+               "seconds": passed, "right": right})
 
 
 def consume(pipe, tensors, seconds, limit):
@@ -135,13 +143,14 @@ def forget(store):
 
 
 def together(target, arguments_of, world, daemon=None):
-    """Reports of the readers, started together and measured together after the first batch of each; and the processor
-    seconds of the daemon meanwhile."""
+    """Reports of the readers, started together and measured together after the first batch of each;
+    and the processor seconds of the daemon meanwhile."""
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []
     for rank in range(world):
         here, there = context.Pipe()
-        processes.append(context.Process(target=target, args=(there, *arguments_of(rank)), daemon=True))
+        processes.append(context.Process(target=target, args=(there, *arguments_of(rank)),
+                                         daemon=True))
         processes[-1].start()
         there.close()
         pipes.append(here)
@@ -162,7 +171,8 @@ def row_of(world, found, daemon_cpu):
     if not all(one["right"] for one in found):
         raise SystemExit(f"{name}: wrong bytes")
     seconds = max(one["seconds"] for one in found)
-    row = {"name": name, "GB_s": sum(one["bytes"] for one in found) / seconds / 1e9, "first_ms": max(one["first_ms"] for one in found),
+    row = {"name": name, "GB_s": sum(one["bytes"] for one in found) / seconds / 1e9,
+           "first_ms": max(one["first_ms"] for one in found),
            "daemon_cores": daemon_cpu / seconds if daemon_cpu is not None else None}
     print(json.dumps(row), flush=True)
     return row
@@ -175,7 +185,8 @@ def measured(arguments, store, view, world, mode):
     with mount.Mount(report, str(store), [view]) as path:
         limit = arguments.limit if arguments.cold else None
         daemon = json.loads((path / ".batchfs/status.json").read_text())["pid"]
-        arguments_of = lambda rank: (str(path), rank % arguments.gpus, rank, world, mode, arguments.seconds, limit)  # noqa: E731
+        arguments_of = lambda rank: (str(path), rank % arguments.gpus, rank, world, mode,
+                                     arguments.seconds, limit)
         found = together(read, arguments_of, world, daemon)
     return row_of(world, *found)
 
@@ -184,7 +195,8 @@ def peer(arguments, store, samples, world):
     if arguments.cold:
         forget(store)
     limit = arguments.limit if arguments.cold else None
-    arguments_of = lambda rank: (str(store), rank % arguments.gpus, samples[rank::world], arguments.seconds, limit)  # noqa: E731
+    arguments_of = lambda rank: (str(store), rank % arguments.gpus, samples[rank::world],
+                                 arguments.seconds, limit)
     return row_of(world, *together(read_by_tensorstore, arguments_of, world))
 
 
@@ -197,7 +209,8 @@ def main():
     parser.add_argument("--mode", default="client,server")
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--cold", action="store_true", help="from the disk")
-    parser.add_argument("--limit", type=int, default=30, help="batches of each reader from the disk")
+    parser.add_argument("--limit", type=int, default=30,
+                        help="batches of each reader from the disk")
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
     import numpy as np
@@ -207,10 +220,12 @@ def main():
         store = (arguments.folder / coding).resolve()
         view = view_of(store, BATCH)
         steps = json.loads((next(store.glob("*/.zarray"))).read_text())["shape"][0]
-        samples = np.random.default_rng(0).permutation(steps - 1)[: (steps - 1) // BATCH * BATCH].reshape(-1, BATCH)
+        samples = np.random.default_rng(0).permutation(
+            steps - 1)[: (steps - 1) // BATCH * BATCH].reshape(-1, BATCH)
         rows = []
         for world in map(int, arguments.readers.split(",")):
-            rows += [measured(arguments, store, view, world, mode) for mode in arguments.mode.split(",")]
+            rows += [measured(arguments, store, view, world, mode)
+                     for mode in arguments.mode.split(",")]
             try:
                 import tensorstore  # noqa: F401
             except ImportError:
@@ -218,7 +233,8 @@ def main():
             rows.append(peer(arguments, store, samples, world))
         title = f"{coding}, {steps} steps, from the {'disk' if arguments.cold else 'page cache'}"
         results[title] = rows
-        print(f"\n{title}\n{text([[row['name'], row['GB_s'], row['daemon_cores'], row['first_ms']] for row in rows], HEADER)}", flush=True)
+        cells = [[row["name"], row["GB_s"], row["daemon_cores"], row["first_ms"]] for row in rows]
+        print(f"\n{title}\n{text(cells, HEADER)}", flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))
     return 0

@@ -1,6 +1,6 @@
-"""handoff: how a batch gets to a program that wants it: over the hand-off's socket, or from a file of the mount,
-mapped, read, or loaded with numpy. All in order, and one that is ready again and again. Uncompressed chunks, so that
-making batches takes little; three sizes of batch."""
+"""handoff: how a batch gets to a program that wants it: over the hand-off's socket, or from a file
+of the mount, mapped, read, or loaded with numpy. All in order, and one that is ready again and
+again. Uncompressed chunks, so that making batches takes little; three sizes of batch."""
 
 import statistics
 
@@ -35,20 +35,23 @@ def per_size(arguments, name):
         "variables": {"t2m": {"grid": grid, "dims": dims, "chunk": [1, *grid]}},
         "coordinates": dict(zip(dims[1:], grid))}))
     data.warm(store)
-    view = {"name": "v", "window": {"time": 1}, "variables": ["t2m"], "batch": {"size": BATCH}, "epochs": EPOCHS}
+    view = {"name": "v", "window": {"time": 1}, "variables": ["t2m"], "batch": {"size": BATCH},
+            "epochs": EPOCHS}
     in_order, ready = contenders(store, view, steps // BATCH)
     in_order, good = verified(chosen(in_order, arguments.peers))
     ready, good_too = verified(chosen(ready, arguments.peers))
     every, again = measure(in_order, arguments.rounds), measure(ready, arguments.rounds)
     # The first waits until the mount is there; then until the batch is made.
-    figures = {who: {"batches_s": median(runs, lambda r: (len(r.waits) - 1) / max(1e-9, r.seconds - r.waits[0]))}
+    figures = {who: {"batches_s": median(runs, lambda r: (len(r.waits) - 1)
+                                             / max(1e-9, r.seconds - r.waits[0]))}
                for who, runs in every.items()}
     for who, runs in again.items():
         waits = sorted(wait for run in runs for wait in run.waits[10:])
         figures.setdefault(who, {}).update(ready_us=statistics.median(waits) * 1e6,
                                            ready_p99_us=waits[len(waits) * 99 // 100] * 1e6)
     print(f"\nBatches of {name}; touched page by page")
-    print(text([[who, f.get("batches_s"), f.get("ready_us"), f.get("ready_p99_us")] for who, f in figures.items()],
+    print(text([[who, f.get("batches_s"), f.get("ready_us"), f.get("ready_p99_us")]
+                for who, f in figures.items()],
                ["", "batches/s", "ready batch, us", "its 99th percentile"]))
     return figures, good and good_too
 

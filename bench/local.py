@@ -1,5 +1,5 @@
-"""local: a local store in the page cache. How fast it is read as a whole, and as batches in order; how soon a
-mount is ready, and what an idle one takes."""
+"""local: a local store in the page cache. How fast it is read as a whole, and as batches in order;
+how soon a mount is ready, and what an idle one takes."""
 
 import json
 import os
@@ -37,10 +37,11 @@ def store_of(arguments, codec):
     return str(path), steps
 
 
-# Everything is read several times, as in training: memory that a virtual machine has to fetch from its host first is then
-# a small part of what it takes.
+# Everything is read several times, as in training: memory that a virtual machine has to fetch from
+# its host first is then a small part of what it takes.
 EPOCHS = 4
-SINGLE = {"name": "all", "variables": VARIABLES, "window": {"time": 1}, "batch": {"size": 4}, "epochs": EPOCHS}
+SINGLE = {"name": "all", "variables": VARIABLES, "window": {"time": 1}, "batch": {"size": 4},
+          "epochs": EPOCHS}
 PAIRS = {"name": "pairs", "window": {"time": PAIR}, "batch": {"size": BATCH}, "epochs": EPOCHS,
          "tensors": {"x": {"variables": VARIABLES, "stack": "channel",
                            "dims": ["time", "channel", "latitude", "longitude"]}}}
@@ -67,7 +68,8 @@ def per_codec(arguments, codec):
     store, steps = store_of(arguments, codec)
     data.warm(store)
     whole = {"store": store, "variables": VARIABLES, "passes": EPOCHS}
-    view = {"store": store, "view": SINGLE, "count": steps // SINGLE["batch"]["size"], "epochs": EPOCHS, "by_tensor": True}
+    view = {"store": store, "view": SINGLE, "count": steps // SINGLE["batch"]["size"],
+            "epochs": EPOCHS, "by_tensor": True}
     read_all = [
         Contender("batchfs-values", "peers.batchfs:read_values", whole),
         Contender("batchfs-view", "peers.batchfs:batches", view),
@@ -86,7 +88,8 @@ def per_codec(arguments, codec):
     running = chosen(read_all + in_order, arguments.peers)
     read_all, good = verified([one for one in read_all if one in running])
     in_order = [one for one in in_order if one in running]
-    in_order, good_too = verified(in_order, pairs_expected(store, steps // (BATCH * PAIR))) if in_order else ([], True)
+    in_order, good_too = (verified(in_order, pairs_expected(store, steps // (BATCH * PAIR)))
+                              if in_order else ([], True))
     bounds, runs = [], {}
     for _ in range(arguments.rounds):
         bounds.append(bare.rate(store, VARIABLES, codec, CHUNK_BYTES))
@@ -105,11 +108,13 @@ def show(codec, runs, bound, ratio):
     for name, value in rates.items():
         over = lambda other: value / other if other else None
         rows.append([name, value, over(best_peer), over(bound / 1e9), over(own),
-                     median(runs[name], lambda r: r.cpu / r.bytes * 1e9), median(runs[name], lambda r: r.memory / 1e6)])
+                     median(runs[name], lambda r: r.cpu / r.bytes * 1e9),
+                     median(runs[name], lambda r: r.memory / 1e6)])
     rows.append(["bare library", bound / 1e9, bound / 1e9 / best_peer if best_peer else None, 1.0,
                  bound / 1e9 / own if own else None, None, None])
     print(f"\n{codec}: compressed {ratio:.2f} times; GB/s of decoded values")
-    print(text(rows, ["", "GB/s", "/ best peer", "/ bare", "/ own read-all", "CPU s/GB", "MB peak"]))
+    print(text(rows,
+               ["", "GB/s", "/ best peer", "/ bare", "/ own read-all", "CPU s/GB", "MB peak"]))
     return {"rates": rates, "bare": bound / 1e9, "ratio": ratio}
 
 
@@ -117,9 +122,10 @@ def mount_of_many(arguments):
     """Seconds until `batchfs mount` of 300 arrays returns, and the memory of the idle mount."""
     names = [f"v{i:03d}" for i in range(300)]
     variable = {"grid": [8, 8], "dims": ["time", "latitude", "longitude"], "chunk": [1, 8, 8]}
-    store = data.make_store(arguments.data, {
-        "name": "many", "format": 3, "codec": "zstd", "steps": 2, "variables": {name: variable for name in names},
-        "coordinates": {"latitude": 8, "longitude": 8}})
+    store = data.make_store(arguments.data,
+                            {"name": "many", "format": 3, "codec": "zstd",
+                             "steps": 2, "variables": {name: variable for name in names},
+                             "coordinates": {"latitude": 8, "longitude": 8}})
     ready, memory = [], []
     for _ in range(max(3, arguments.rounds)):
         with tempfile.TemporaryDirectory(prefix="batchfs-bench-") as folder:
@@ -136,8 +142,8 @@ def mount_of_many(arguments):
                 subprocess.run([PROGRAM, "umount", folder], check=True)
     result = {"ready_seconds": statistics.median(ready), "idle_mib": statistics.median(memory)}
     print("\nA mount of 300 arrays with consolidated metadata")
-    print(text([["ready after", f"{result['ready_seconds'] * 1e3:.0f} ms"], ["resident when idle", f"{result['idle_mib']:.1f} MiB"]],
-               ["", ""]))
+    print(text([["ready after", f"{result['ready_seconds'] * 1e3:.0f} ms"],
+                ["resident when idle", f"{result['idle_mib']:.1f} MiB"]], ["", ""]))
     return result
 
 

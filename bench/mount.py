@@ -1,6 +1,6 @@
-"""mount: what the file system itself costs, beside tmpfs: reading a batch that is ready, by one reader, mapped and by
-read(); with passthrough and without; listing a directory of a million entries; stat of files that nobody has asked for
-before."""
+"""mount: what the file system itself costs, beside tmpfs: reading a batch that is ready, by one
+reader, mapped and by read(); with passthrough and without; listing a directory of a million
+entries; stat of files that nobody has asked for before."""
 
 import json
 import mmap
@@ -60,31 +60,39 @@ def reading(arguments):
     view = {**VIEW, "batch": {"size": min(STEPS_A_BATCH, steps)}}
     file = "views/v/epoch-0000/batch-000000.npy"
     buffer = np.ones(BLOCK, "u1")
-    with Mount({}, store, [view]) as passing, Mount({}, store, [view], ["--no-passthrough"]) as direct, \
-            tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as folder:
+    with (Mount({}, store, [view]) as passing,
+          Mount({}, store, [view], ["--no-passthrough"]) as direct,
+          tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as folder):
         copy = pathlib.Path(folder) / "batch.npy"
         shutil.copyfile(passing / file, copy)
         if copy.read_bytes() != (direct / file).read_bytes():
             print("  the mounts' bytes differ")
             return {}, False
-        ways = [("tmpfs, mapped", copy, "mapped"), ("passthrough, mapped", passing / file, "mapped"), ("tmpfs, read", copy, "read"),
-                ("passthrough, read", passing / file, "read"), ("direct, read", direct / file, "read")]
-        holding = [os.open(path, os.O_RDONLY) for path in (passing / file, direct / file)]  # they stay ready
+        ways = [("tmpfs, mapped", copy, "mapped"),
+                ("passthrough, mapped", passing / file, "mapped"),
+                ("tmpfs, read", copy, "read"), ("passthrough, read", passing / file, "read"),
+                ("direct, read", direct / file, "read")]
+        # they stay ready
+        holding = [os.open(path, os.O_RDONLY) for path in (passing / file, direct / file)]
         rates = {name: [] for name, _, _ in ways}
         for number in range(arguments.rounds + 1):
             for name, path, way in ways[number % len(ways):] + ways[:number % len(ways)]:
                 rates[name].append(rate(path, way, buffer, 3))
         for fd in holding:
             os.close(fd)
-    figures = {name: statistics.median(values[1:]) / 1e9 for name, values in rates.items()}  # the first meets memory that is new
-    rows = [[name, value, value / figures["tmpfs, " + name.split(", ")[1]]] for name, value in figures.items()]
-    print(f"\nOne reader, a batch of {STEPS_A_BATCH * local.CHUNK_BYTES / 1e6:.0f} MB that is ready, copied into memory that is used again; GB/s")
+    # the first meets memory that is new
+    figures = {name: statistics.median(values[1:]) / 1e9 for name, values in rates.items()}
+    rows = [[name, value, value / figures["tmpfs, " + name.split(", ")[1]]]
+            for name, value in figures.items()]
+    print(f"\nOne reader, a batch of {STEPS_A_BATCH * local.CHUNK_BYTES / 1e6:.0f} MB that is "
+          "ready, copied into memory that is used again; GB/s")
     print(text(rows, ["", "GB/s", "/ tmpfs"]))
     return figures, True
 
 
 def processor_seconds(pid):
-    return sum(int(task.joinpath("schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
+    return sum(int(task.joinpath("schedstat").read_text().split()[0])
+               for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
 def timed_list(folder):
@@ -102,21 +110,27 @@ def timed_stats(folder, names):
 
 def listing(arguments):
     entries = max(2000, int(ENTRIES * arguments.scale))
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as shared:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(
+            dir=SHARED_MEMORY) as shared:
         # No chunk exists: only names and sizes are read. A batch is a .npy and a .json.
         array = pathlib.Path(folder) / "long.zarr" / "t2m"
         array.mkdir(parents=True)
-        (array.parent / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
-        (array / "zarr.json").write_text(json.dumps({
-            "zarr_format": 3, "node_type": "array", "shape": [entries // 2], "data_type": "float32", "attributes": {},
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [entries // 2]}}, "fill_value": 0,
-            "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-            "dimension_names": ["time"]}))
+        (array.parent / "zarr.json").write_text(
+            '{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+        (array / "zarr.json").write_text(json.dumps(
+            {"zarr_format": 3, "node_type": "array", "shape": [entries // 2],
+             "data_type": "float32", "attributes": {},
+             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [entries // 2]}},
+             "fill_value": 0, "chunk_key_encoding": {"name": "default"},
+             "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+             "dimension_names": ["time"]}))
         for number in range(entries):
             open(f"{shared}/batch-{number:06d}.npy", "wb").close()
         seconds, stats, daemon = {"tmpfs": [], "batchfs": []}, {"tmpfs": [], "batchfs": []}, []
         for number in range(arguments.rounds):
-            names = [f"batch-{n:06d}.npy" for n in random.Random(number).sample(range(entries // 2), min(STATS, entries // 2))]
+            names = [f"batch-{n:06d}.npy"
+                     for n in random.Random(number).sample(range(entries // 2),
+                                                           min(STATS, entries // 2))]
             with Mount({}, array.parent, [VIEW]) as path:  # a new one: the kernel knows no name
                 epoch = path / "views/v/epoch-0000"
                 os.stat(epoch)
@@ -131,10 +145,12 @@ def listing(arguments):
             seconds["batchfs"].append(taken)
             stats["tmpfs"].append(timed_stats(shared, names))
             seconds["tmpfs"].append(timed_list(shared)[0])
-    figures = {name: {"list_seconds": statistics.median(seconds[name]), "stat_us": statistics.median(stats[name])} for name in seconds}
+    figures = {name: {"list_seconds": statistics.median(seconds[name]),
+                      "stat_us": statistics.median(stats[name])} for name in seconds}
     figures["batchfs"]["stat_daemon_us"] = statistics.median(daemon)
     print(f"\nA directory of {entries} entries; stat of files that nobody has asked for before")
-    print(text([[name, f["list_seconds"], f["stat_us"], f.get("stat_daemon_us")] for name, f in figures.items()],
+    print(text([[name, f["list_seconds"], f["stat_us"], f.get("stat_daemon_us")]
+                for name, f in figures.items()],
                ["", "listed, s", "stat, us", "of it in the daemon"]))
     return figures, True
 

@@ -3,13 +3,14 @@
 
     build/venv/bin/python bench/open.py [--rounds 20] [--json] [--folder DIR]
 
-`fresh`: a new process for each round. `import` is that of the library (both import numpy), `open` the call alone, `batch`
-the first batch of eight samples after it, `process` all from the start of Python. `again`: the same process opens the
-store once more, and for batchfs the server of before has ended; `shared`: while another process has it open, as the
-other ranks of a job do. Medians; contenders take turns. Every batch is compared with what was written.
+`fresh`: a new process for each round. `import` is that of the library (both import numpy), `open`
+the call alone, `batch` the first batch of eight samples after it, `process` all from the start of
+Python. `again`: the same process opens the store once more, and for batchfs the server of before
+has ended; `shared`: while another process has it open, as the other ranks of a job do. Medians;
+contenders take turns. Every batch is compared with what was written.
 
-Stores: five variables; 300 arrays, whose metadata is not consolidated; three variables with 10^6 times. Where the machine
-was busy the head line says so: such figures count little.
+Stores: five variables; 300 arrays, whose metadata is not consolidated; three variables with 10^6
+times. Where the machine was busy the head line says so: such figures count little.
 """
 
 import argparse
@@ -38,7 +39,8 @@ def make(path, arrays, times):
     group = zarr.open_group(path, mode="w", zarr_format=3)
 
     def array(name, shape, chunks, dims, dtype="f4", **attributes):
-        return group.create_array(name, shape=shape, chunks=chunks, dtype=dtype, dimension_names=dims, attributes=attributes)
+        return group.create_array(name, shape=shape, chunks=chunks, dtype=dtype,
+                                  dimension_names=dims, attributes=attributes)
 
     for number in range(arrays):
         array(f"v{number}", (times, *GRID), (1, *GRID), ("time", "lat", "lon"))
@@ -56,7 +58,8 @@ def make(path, arrays, times):
 def with_batchfs(store):
     import batchfs
 
-    data = batchfs.open(store, view={"window": {"time": 1}, "variables": ["v0", "v1"], "batch": {"size": SAMPLES}})
+    data = batchfs.open(store, view={"window": {"time": 1}, "variables": ["v0", "v1"],
+                                     "batch": {"size": SAMPLES}})
     yield
     batch = next(iter(data))
     yield [batch[name].numpy()[:, 0] for name in ("v0", "v1")]
@@ -103,7 +106,8 @@ def measure(contender, store):
     import numpy as np
 
     written = np.load(f"{store}.npy")
-    assert all(np.array_equal(one, written + np.float32(number)) for number, one in enumerate(values))
+    assert all(np.array_equal(one, written + np.float32(number))
+               for number, one in enumerate(values))
     print("ready", flush=True)
     sys.stdin.readline()
     del values
@@ -122,7 +126,8 @@ def measure(contender, store):
 class Process:
     def __init__(self, contender, store):
         self.started = time.monotonic()
-        self.process = subprocess.Popen([sys.executable, "-W", "ignore", __file__, "--measure", contender, str(store)],
+        self.process = subprocess.Popen([sys.executable, "-W", "ignore", __file__, "--measure",
+                                         contender, str(store)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         assert line == "ready\n", line
@@ -155,7 +160,8 @@ def main():
     busy = load > 0.25 * cores
     results = {"cores": cores, "load": load, "busy": busy, "rounds": arguments.rounds}
     if not arguments.json:
-        print(f"{cores} cores, load {load:.1f}{': a busy machine' if busy else ''}; medians of {arguments.rounds}, in ms")
+        print(f"{cores} cores, load {load:.1f}{': a busy machine' if busy else ''}; medians of "
+              f"{arguments.rounds}, in ms")
     folder = pathlib.Path(tempfile.mkdtemp(dir=arguments.folder))
     try:
         for title, (arrays, times) in STORES.items():
@@ -165,12 +171,14 @@ def main():
             for number in range(arguments.rounds + 1):
                 for contender in list(CONTENDERS)[::1 if number % 2 else -1]:
                     told[contender].append(round_of(contender, store))
-            results[title] = {contender: {name: statistics.median(one[name] for one in runs[1:]) for name in COLUMNS}
-                              for contender, runs in told.items()}  # the first round reads from the disk
+            # the first round reads from the disk
+            results[title] = {contender: {name: statistics.median(one[name] for one in runs[1:])
+                                          for name in COLUMNS} for contender, runs in told.items()}
             if not arguments.json:
                 print(f"\n{title:12}" + "".join(f"{name:>9}" for name in COLUMNS))
                 for contender, figures in results[title].items():
-                    print(f"{contender:12}" + "".join(f"{figures[name] * 1000:9.1f}" for name in COLUMNS))
+                    print(f"{contender:12}" + "".join(f"{figures[name] * 1000:9.1f}"
+                                                      for name in COLUMNS))
     finally:
         shutil.rmtree(folder)
     if arguments.json:

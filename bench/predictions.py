@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""batchfs.create beside region writes of xarray and zarr-python: predictions of a view whose windows overlap by a quarter.
+"""batchfs.create beside region writes of xarray and zarr-python: predictions of a view whose
+windows overlap by a quarter.
 
-    build/venv/bin/python bench/predictions.py [--gigabytes 2] [--ranks 8] [--rounds 3] [--folder DIR]
+    build/venv/bin/python bench/predictions.py [--gigabytes 2] [--ranks 8] [--rounds 3]
+                                             [--folder DIR]
 
-Each rank is a process that has its share of the windows, in order, and the predictions in memory already: what is measured
-is bringing them into the store. batchfs blends with cosine ramps, or trims; the peers cut each window to its middle, as
-trim does, and write it with `Dataset.to_zarr(region=...)` and with `array[region] = values`, into the same chunks. Two
-processes that write to one chunk lose values there, so that the peers' ranks take turns by the time step: each chunk
-belongs to one. All write to the page cache, in memory that was used just before: virtual machines get new memory from their
-host at a fraction of the speed. GB are of predictions, overlaps included.
+Each rank is a process that has its share of the windows, in order, and the predictions in memory
+already: what is measured is bringing them into the store. batchfs blends with cosine ramps, or
+trims; the peers cut each window to its middle, as trim does, and write it with
+`Dataset.to_zarr(region=...)` and with `array[region] = values`, into the same chunks. Two processes
+that write to one chunk lose values there, so that the peers' ranks take turns by the time step:
+each chunk belongs to one. All write to the page cache, in memory that was used just before: virtual
+machines get new memory from their host at a fraction of the speed. GB are of predictions, overlaps
+included.
 """
 
 import argparse
@@ -37,8 +41,9 @@ CHUNKS = {"time": 1, "lat": LAT, "lon": LON}
 
 def view_of(ranks):
     """Every rank has whole time steps: a batch is one."""
-    return {"name": "p", "variables": ["t"], "window": {"time": 1, "lat": {"size": SIZE, "stride": STRIDE, "edge": "drop"},
-                                                        "lon": {"size": SIZE, "stride": STRIDE, "edge": "drop"}},
+    return {"name": "p", "variables": ["t"],
+            "window": {"time": 1, "lat": {"size": SIZE, "stride": STRIDE, "edge": "drop"},
+                       "lon": {"size": SIZE, "stride": STRIDE, "edge": "drop"}},
             "batch": {"size": len(starts(LAT)) * len(starts(LON))}}
 
 
@@ -50,7 +55,8 @@ def make(path, steps):
     field = 250 + 40 * np.sin(np.linspace(0, np.pi, LAT))[:, None] * np.ones(LON, "f4")
     rng = np.random.default_rng(0)
     group = zarr.open_group(path, mode="w")
-    array = group.create_array("t", shape=(steps, LAT, LON), chunks=(1, LAT, LON), dtype="f4", dimension_names=("time", "lat", "lon"))
+    array = group.create_array("t", shape=(steps, LAT, LON), chunks=(1, LAT, LON), dtype="f4",
+                               dimension_names=("time", "lat", "lon"))
     for step in range(steps):
         noise = rng.normal(0, 3, (LAT // 8, LON // 8)).repeat(8, 0).repeat(8, 1)
         array[step] = (field + noise + rng.normal(0, 0.05, (LAT, LON))).astype("f4").round(2)
@@ -122,12 +128,14 @@ def with_xarray(data, held, out, options):
 
 def run(kind, store, out, steps, ranks, options):
     if kind != "batchfs":
-        zarr.open_group(out, mode="w").create_array("t", shape=(steps, LAT, LON), chunks=(1, LAT, LON), dtype="f4", fill_value=np.nan,
-                                                    dimension_names=("time", "lat", "lon"), compressors=codec_of(options["codec"]))
+        zarr.open_group(out, mode="w").create_array(
+            "t", shape=(steps, LAT, LON), chunks=(1, LAT, LON), dtype="f4", fill_value=np.nan,
+            dimension_names=("time", "lat", "lon"), compressors=codec_of(options["codec"]))
         zarr.consolidate_metadata(out)
     context = multiprocessing.get_context("spawn")
     ready, begin, results = context.Barrier(ranks + 1), context.Barrier(ranks + 1), context.Queue()
-    processes = [context.Process(target=rank_of, args=(kind, store, out, rank, ranks, options, ready, begin, results), daemon=True)
+    processes = [context.Process(target=rank_of, args=(kind, store, out, rank, ranks, options,
+                                                       ready, begin, results), daemon=True)
                  for rank in range(ranks)]
     for process in processes:
         process.start()
@@ -143,7 +151,8 @@ def run(kind, store, out, steps, ranks, options):
             sys.exit(f"a rank of {kind} failed")
     for process in processes:
         process.join()
-    return max(end for _, end, *_ in told) - min(began for began, *_ in told), sum(cpu for *_, cpu, _ in told), max(m for *_, m in told)
+    return (max(end for _, end, *_ in told) - min(began for began, *_ in told),
+            sum(cpu for *_, cpu, _ in told), max(m for *_, m in told))
 
 
 def written_bytes(steps):
@@ -151,7 +160,8 @@ def written_bytes(steps):
 
 
 def codec_of(text):
-    return zarr.codecs.BloscCodec(cname="lz4", clevel=5, shuffle="shuffle") if text == "blosc" else zarr.codecs.ZstdCodec(level=3)
+    return (zarr.codecs.BloscCodec(cname="lz4", clevel=5, shuffle="shuffle") if text == "blosc"
+            else zarr.codecs.ZstdCodec(level=3))
 
 
 def check(store, out, exact):
@@ -163,12 +173,13 @@ def check(store, out, exact):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--gigabytes", type=float, default=2)
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--codec", default="blosc", choices=["blosc", "zstd"])
-    parser.add_argument("--writers", help="of batchfs trim, batchfs cosine, zarr-python, xarray: separated by commas (default: all)")
+    parser.add_argument("--writers", help="of batchfs trim, batchfs cosine, zarr-python, xarray: "
+                                          "separated by commas (default: all)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--folder", help="where the stores go (default: a new folder in /tmp)")
     arguments = parser.parse_args()
@@ -180,27 +191,34 @@ def main():
         folder = pathlib.Path(name)
         make(folder / "source.zarr", steps)
         if not arguments.json:
-            print(f"{written / 1e9:.2f} GB of predictions, {arguments.ranks} ranks, {len(os.sched_getaffinity(0))} cores, {arguments.codec}")
-        cases = [("batchfs trim", "batchfs", {"overlap": "trim"}), ("batchfs cosine", "batchfs", {"overlap": "cosine"}),
+            print(f"{written / 1e9:.2f} GB of predictions, {arguments.ranks} ranks, "
+                  f"{len(os.sched_getaffinity(0))} cores, {arguments.codec}")
+        cases = [("batchfs trim", "batchfs", {"overlap": "trim"}),
+                 ("batchfs cosine", "batchfs", {"overlap": "cosine"}),
                  ("zarr-python", "zarr-python", {}), ("xarray", "xarray", {})]
         if arguments.writers:
             cases = [case for case in cases if case[0] in arguments.writers.split(",")]
         for number in range(arguments.rounds):
             for title, kind, options in cases:
                 out = folder / "out"
-                told.setdefault(title, []).append(run(kind, folder / "source.zarr", out, steps, arguments.ranks, options | {"codec": arguments.codec}))
+                told.setdefault(title, []).append(run(kind, folder / "source.zarr",
+                                                      out, steps, arguments.ranks,
+                                                      options | {"codec": arguments.codec}))
                 if number == 0:
                     check(folder / "source.zarr", out, exact=title != "batchfs cosine")
                 shutil.rmtree(out)
-    results = {title: {"seconds": statistics.median(s for s, *_ in runs), "gigabytes_per_second": written / 1e9 / statistics.median(s for s, *_ in runs),
-                       "cpu_seconds": statistics.median(c for _, c, _ in runs), "peak_megabytes_of_a_rank": max(m for *_, m in runs)}
+    results = {title: {"seconds": statistics.median(s for s, *_ in runs), "gigabytes_per_second":
+                           written / 1e9 / statistics.median(s for s, *_ in runs),
+                       "cpu_seconds": statistics.median(c for _, c, _ in runs),
+                       "peak_megabytes_of_a_rank": max(m for *_, m in runs)}
                for title, runs in told.items()}
     if arguments.json:
         print(json.dumps(results, indent=2))
         return
     for title, one in results.items():
-        print(f"{title}: {one['seconds']:.2f} s, {one['gigabytes_per_second']:.2f} GB/s, {one['cpu_seconds']:.1f} s of CPU, "
-              f"peak {one['peak_megabytes_of_a_rank']:.0f} MB a rank")
+        print(f"{title}: {one['seconds']:.2f} s, {one['gigabytes_per_second']:.2f} GB/s, "
+              f"{one['cpu_seconds']:.1f} s of CPU, peak "
+              f"{one['peak_megabytes_of_a_rank']:.0f} MB a rank")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """w2: pairs of steps of whole global fields, in order, as training a forecast model reads them.
 
 a) three variables of 721 x 1440, not compressed, t0 and t1 of steps that do not overlap;
-b) six channels of 640 x 1280, x and y one step apart: each step is wanted twice, and should be decoded once.
+b) six channels of 640 x 1280, x and y one step apart: each step is wanted twice, and should be
+decoded once.
 """
 
 import numpy as np
@@ -26,10 +27,12 @@ def pairs_a(arguments):
         "coordinates": {"latitude": grid[0], "longitude": grid[1]}})
     tensor = lambda offset: {"variables": THREE, "offsets": {"time": [offset]}, "stack": "channel",
                              "dims": ["time", "channel", "latitude", "longitude"]}
-    view = {"name": "a", "window": {"time": {"size": 1, "stride": 2}}, "tensors": {"t0": tensor(0), "t1": tensor(1)},
+    view = {"name": "a", "window": {"time": {"size": 1, "stride": 2}},
+            "tensors": {"t0": tensor(0), "t1": tensor(1)},
             "batch": {"size": batch, "remainder": "drop"}}
     geometry = {"window": [["time", 1, 2, steps // 2]], "variables": {name: dims for name in THREE},
-                "sizes": dict(zip(dims[1:], grid)), "tensors": [["t0", 0], ["t1", 1]], "stack": True}
+                "sizes": dict(zip(dims[1:], grid)), "tensors": [["t0", 0], ["t1", 1]],
+                "stack": True}
     return str(store), view, geometry, batch, steps // 2 // batch, 2
 
 
@@ -42,10 +45,11 @@ def pairs_b(arguments, codec, shuffle, chunk=1):
         "variables": {"combined": {"grid": grid, "dims": dims, "chunk": [chunk, 1, *grid[1:]]}},
         "coordinates": dict(zip(dims[1:], grid))})
     tensor = lambda offset: {"variables": ["combined"], "offsets": {"time": [offset]}}
-    view = {"name": "b", "window": {"time": {"size": 1}}, "tensors": {"x": tensor(0), "y": tensor(1)},
+    view = {"name": "b", "window": {"time": {"size": 1}},
+            "tensors": {"x": tensor(0), "y": tensor(1)},
             "batch": {"size": batch, "remainder": "drop"}, "order": {"shuffle": shuffle, "seed": 0}}
-    geometry = {"window": [["time", 1, 1, steps - 1]], "variables": {"combined": dims}, "sizes": dict(zip(dims[1:], grid)),
-                "tensors": [["x", 0], ["y", 1]]}
+    geometry = {"window": [["time", 1, 1, steps - 1]], "variables": {"combined": dims},
+                "sizes": dict(zip(dims[1:], grid)), "tensors": [["x", 0], ["y", 1]]}
     return str(store), view, geometry, batch, (steps - 1) // batch, 3
 
 
@@ -63,8 +67,10 @@ def contenders(store, view, geometry, batch, count, zarr_format, order):
     gather = {"store": store, "geometry": geometry, "order": order, "batches_per_epoch": count}
     cache = 512 << 20
     found = [
-        Contender("batchfs-mmap", "peers.batchfs:batches", {"store": store, "view": view, "count": count}),
-        Contender("batchfs-read", "peers.batchfs:batches", {"store": store, "view": view, "count": count, "how": "read"}),
+        Contender("batchfs-mmap", "peers.batchfs:batches",
+                  {"store": store, "view": view, "count": count}),
+        Contender("batchfs-read", "peers.batchfs:batches",
+                  {"store": store, "view": view, "count": count, "how": "read"}),
         Contender("tensorstore", "peers.tensor_store:batches",
                   {**gather, "zarr_format": zarr_format, "cache_bytes": cache, "ahead": 2}),
         Contender("zarr-zarrs", "peers.zarr_python:batches", {**gather, "pipeline": "zarrs"}),
@@ -76,13 +82,17 @@ def contenders(store, view, geometry, batch, count, zarr_format, order):
         pairs = {"store": store, "geometry": geometry, "batch": batch, "count": count}
         for name, views in (("", False), ("-views", True)):
             found += [
-                Contender(f"zarr-zarrs-slab{name}", "peers.zarr_python:pairs", {**pairs, "pipeline": "zarrs", "views": views}),
-                Contender(f"zarr-fused-slab{name}", "peers.zarr_python:pairs", {**pairs, "pipeline": "fused", "views": views}),
-                Contender(f"tensorstore-slab{name}", "peers.tensor_store:pairs", {**pairs, "zarr_format": zarr_format, "views": views}),
+                Contender(f"zarr-zarrs-slab{name}", "peers.zarr_python:pairs",
+                          {**pairs, "pipeline": "zarrs", "views": views}),
+                Contender(f"zarr-fused-slab{name}", "peers.zarr_python:pairs",
+                          {**pairs, "pipeline": "fused", "views": views}),
+                Contender(f"tensorstore-slab{name}", "peers.tensor_store:pairs",
+                          {**pairs, "zarr_format": zarr_format, "views": views}),
             ]
     shuffled = view.get("order", {}).get("shuffle") == "global"
-    found.append(Contender("insitubatch", "peers.insitu:batches", {
-        "store": store, "geometry": geometry, "batch": batch, "count": count, "shuffle": shuffled}, comparable=False))
+    found.append(Contender("insitubatch", "peers.insitu:batches",
+                           {"store": store, "geometry": geometry, "batch": batch, "count": count,
+                            "shuffle": shuffled}, comparable=False))
     return found
 
 
@@ -93,7 +103,8 @@ def run(arguments):
             continue
         path, view, geometry, batch, count, zarr_format = make(arguments)
         shuffled = view.get("order", {}).get("shuffle") == "global"
-        order = order_of(arguments.data, path, view, count) if shuffled else in_order(arguments.data, count, batch)
+        order = (order_of(arguments.data, path, view, count) if shuffled
+                 else in_order(arguments.data, count, batch))
         data.warm(path)
         of_one = Geometry(geometry)
         steps = count * batch + 1 if view["name"] == "b" else count * batch * 2
@@ -101,8 +112,10 @@ def run(arguments):
         ratio = decoded / data.stored_bytes(path)
         with Origin(arguments.data, latency=arguments.latency or 0) as origin:
             store = origin.url(path) if arguments.latency is not None else path
-            where = f"{arguments.latency:g} ms per GET" if arguments.latency is not None else "local"
-            running = chosen(contenders(store, view, geometry, batch, count, zarr_format, order), arguments.peers)
+            where = (f"{arguments.latency:g} ms per GET" if arguments.latency is not None
+                     else "local")
+            running = chosen(contenders(store, view, geometry, batch, count, zarr_format, order),
+                             arguments.peers)
             running, ok = verified(running, expected(path, geometry, order, count))
             good = good and ok
 
@@ -110,7 +123,8 @@ def run(arguments):
                 if arguments.latency is not None:
                     result.report["origin"] = origin.stats()
 
-            title = f"W2 {part}, {where}, {decoded / 1e9:.2f} GB decoded, {ratio:.1f} times compressed, batches of {batch}"
+            title = (f"W2 {part}, {where}, {decoded / 1e9:.2f} GB decoded, {ratio:.1f} times "
+                     f"compressed, batches of {batch}")
             found = measure(running, arguments.rounds, before=origin.reset, after=after)
             results[title] = {name: figures(runs, ratio) for name, runs in found.items()}
             table(title, results[title])

@@ -1,4 +1,5 @@
-"""Common parts of the program's tests: the program, and small stores made by zarr-python and xarray."""
+"""Common parts of the program's tests: the program, and small stores made by zarr-python and
+xarray."""
 
 import http.server
 import os
@@ -12,12 +13,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for the modules beside this file; importlib mode does not
+# for the modules beside this file; importlib mode does not
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # The default is five connections at a time: each further one waits a second.
 http.server.ThreadingHTTPServer.request_queue_size = 128
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
-# A shell without job control starts background jobs that ignore SIGINT, and so would the programs that tests interrupt.
+# A shell without job control starts background jobs that ignore SIGINT, and so would the programs
+# that tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -26,18 +29,21 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "says(tags): tests these sentences of batchfs-semantics(7)")
     config.addinivalue_line("markers", "smoke: part of `tools/test quick`")
     config.addinivalue_line("markers", "long: not part of `tools/test quick`")
-    config.addinivalue_line("markers", "not_sanitized(why): is nothing for a program that was built with sanitizers")
+    config.addinivalue_line("markers", "not_sanitized(why): is nothing for a program that was "
+                                       "built with sanitizers")
 
 
 # ---- a program that was built with sanitizers ----
-# BATCHFS_SANITIZER_REPORTS is a folder where it, and every daemon that it starts, leaves what is wrong. Nobody sees the
-# standard error of a daemon, so what is found there fails the test that is running, or the last one.
+# BATCHFS_SANITIZER_REPORTS is a folder where it, and every daemon that it starts, leaves what is
+# wrong. Nobody sees the standard error of a daemon, so what is found there fails the test that is
+# running, or the last one.
 
 REPORTS = os.environ.get("BATCHFS_SANITIZER_REPORTS")
 if REPORTS:
     os.makedirs(REPORTS, exist_ok=True)
     # Freed memory is not kept for long: the daemons of many tests live at a time.
-    common = "print_stacktrace=1:detect_leaks=1:quarantine_size_mb=32:allocator_may_return_null=1:exitcode=99"
+    common = ("print_stacktrace=1:detect_leaks=1:quarantine_size_mb=32:"
+              "allocator_may_return_null=1:exitcode=99")
     os.environ["ASAN_OPTIONS"] = f"{common}:log_path={REPORTS}/address"
     os.environ["UBSAN_OPTIONS"] = f"{common}:log_path={REPORTS}/undefined"
 
@@ -72,7 +78,8 @@ def running():
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if os.readlink(process / "exe") == os.path.realpath(PROGRAM):
-                found.append((process.name, (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+                found.append((process.name,
+                              (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
         except OSError:
             continue
     return found
@@ -80,7 +87,8 @@ def running():
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_reported_at_the_end():
-    """Reports of daemons while they end. (Leaks only those in the foreground, see faults/test_leaks.py.)"""
+    """Reports of daemons while they end. (Leaks only those in the foreground, see
+    faults/test_leaks.py.)"""
     yield
     if REPORTS:
         until = time.monotonic() + 60
@@ -96,14 +104,16 @@ def batchfs():
 
     def run(*arguments, **options):
         options.setdefault("timeout", 60)
-        return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, check=False, **options)
+        return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, check=False,
+                              **options)
 
     return run
 
 
 @pytest.fixture(scope="session")
 def good(batchfs):
-    """good(*arguments): runs the program, which must succeed without a word on stderr; gives its output."""
+    """good(*arguments): runs the program, which must succeed without a word on stderr; gives its
+    output."""
 
     def run(*arguments, **options):
         done = batchfs(*arguments, **options)

@@ -1,4 +1,5 @@
-"""A reader of C++ sources that knows as much as clang-format leaves to know: where functions and types begin and end."""
+"""A reader of C++ sources that knows as much as clang-format leaves to know: where functions and
+types begin and end."""
 
 import dataclasses
 import functools
@@ -9,14 +10,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ("engine", "fs", "gpu", "tools")
 SUFFIXES = (".h", ".cc", ".cu", ".cuh")
 
-TEXTS = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.S)
-NO_FUNCTION = re.compile(r"(template\s*<.*?>\s*)?(namespace|struct|class|enum|union|if|for|while|switch|do|else|try|catch|return|using|typedef"
-                         r"|static_assert|friend|public|private|protected|extern \"C\" \{)\b")
+TEXTS = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n'
+                   r'])+\'|//[^\n]*|/\*.*?\*/', re.S)
+NO_FUNCTION = re.compile(
+    r"(template\s*<.*?>\s*)?(namespace|struct|class|enum|union|if|for|while|switch|do|else|try|"
+    r"catch|return|using|typedef|static_assert|friend|public|private|protected|extern \"C\" \{)\b")
 FUNCTION_NAME = re.compile(r"([\w:~]+)\s*\(")
 
 
 def without_texts(source):
-    """The source with blanks in place of comments, strings and characters: lines and columns stay."""
+    """The source with blanks in place of comments, strings and characters: lines and columns
+    stay."""
     def blank(found):
         text = found[0]
         kept = '""' if text[0] in '"R' else ""
@@ -45,8 +49,10 @@ def function_of(head):
     """The name in a statement that declares or defines a function, else None."""
     if NO_FUNCTION.match(head) or "(" not in head:
         return None
-    flat = re.sub(r"\b(__launch_bounds__|__attribute__|alignas|explicit|decltype)\s*\((?:[^()]|\([^()]*\))*\)", " ", head)
-    flat = re.sub(r"^template\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>\s*(requires [^\n]*\n)?", "", flat)
+    flat = re.sub(r"\b(__launch_bounds__|__attribute__|alignas|explicit|decltype)\s*\((?"
+                  r":[^()]|\([^()]*\))*\)", " ", head)
+    flat = re.sub(r"^template\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>\s*(requires [^\n]*\n)?", "",
+                  flat)
     before = flat.split("(")[0]
     if "=" in before and "operator" not in before:
         return None
@@ -54,7 +60,8 @@ def function_of(head):
         return "operator"
     found = FUNCTION_NAME.search(flat)
     # A call of a macro, or a variable: nothing stands before the name.
-    if found is None or (found.start() == 0 and not re.search(r"\)\s*(:|\{|noexcept|override|=|;)|::", flat)):
+    if found is None or (found.start() == 0
+                         and not re.search(r"\)\s*(:|\{|noexcept|override|=|;)|::", flat)):
         return None
     if found[1] in ("void", "bool", "int", "double"):  # std::function<void(int)> member;
         return None
@@ -69,23 +76,27 @@ def functions_in(source):
         line = lines[i]
         text = line.strip()
         indent = len(line) - len(line.lstrip())
-        if not text or text.startswith(("#", "}", ")")) or re.fullmatch(r"(public|private|protected):", text):
+        if not text or text.startswith(("#", "}",
+                                        ")")) or re.fullmatch(r"(public|private|protected):", text):
             i += 1
             if text.startswith("#"):
                 while lines[i - 1].endswith("\\"):
                     i += 1
             continue
         begin, head = i, text
-        while i + 1 < len(lines) and not (head.endswith((";", "{", "}", "},")) and head.count("(") == head.count(")")):
+        while i + 1 < len(lines) and not (head.endswith((";", "{", "}", "},"))
+                                          and head.count("(") == head.count(")")):
             i += 1
             head += "\n" + lines[i].strip()
             head = head.rstrip()
         name = function_of(head)
         body = head.endswith("{")
         end = i
-        if body and (name is not None or re.search(r"[=\w)]\s*\{$", head) and not NO_FUNCTION.match(head)):
+        if body and (name is not None or re.search(r"[=\w)]\s*\{$", head)
+                     and not NO_FUNCTION.match(head)):
             while end + 1 < len(lines) and not (lines[end + 1].strip().startswith("}")
-                                                and len(lines[end + 1]) - len(lines[end + 1].lstrip()) <= indent):
+                                                and len(lines[end + 1])
+                                                - len(lines[end + 1].lstrip()) <= indent):
                 end += 1
             end = min(end + 1, len(lines) - 1)
         if name is not None:
@@ -98,10 +109,12 @@ def functions_in(source):
 @functools.cache
 def product():
     """{path from the root: text} of the sources of the product."""
-    return {str(path.relative_to(ROOT)): path.read_text() for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*"))
-            if path.suffix in SUFFIXES and "/build/" not in str(path)}
+    return {str(path.relative_to(ROOT)): path.read_text() for folder in FOLDERS
+            for path in sorted((ROOT / folder).rglob("*")) if path.suffix in SUFFIXES
+                and "/build/" not in str(path)}
 
 
 @functools.cache
 def test_sources():
-    return {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / "tests").rglob("*")) if path.suffix in (*SUFFIXES, ".c")}
+    return {str(path.relative_to(ROOT)): path.read_text()
+            for path in sorted((ROOT / "tests").rglob("*")) if path.suffix in (*SUFFIXES, ".c")}

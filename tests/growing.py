@@ -6,8 +6,8 @@ import time
 import numpy as np
 import xarray as xr
 
-VIEW = {"name": "train", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 4}, "order": {"shuffle": "none"},
-        "formats": ["npy"]}
+VIEW = {"name": "train", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 4},
+        "order": {"shuffle": "none"}, "formats": ["npy"]}
 
 
 def steps(first, count, chunk=4):
@@ -28,7 +28,8 @@ def append(path, first, count):
 
 
 def batches(directory):
-    return sorted(p.name for p in (directory / "views/train/epoch-0000").iterdir() if p.suffix == ".npy")
+    return sorted(p.name for p in (directory / "views/train/epoch-0000").iterdir()
+                  if p.suffix == ".npy")
 
 
 def values(directory, view="train"):

@@ -18,18 +18,22 @@ STARTER = """
 import os, sys
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
 _, status, usage = os.wait4(pid, 0)
-os.write(3, f"{os.waitstatus_to_exitcode(status)} {usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}".encode())
+os.write(3, (f"{os.waitstatus_to_exitcode(status)} {usage.ru_utime + usage.ru_stime} "
+             f"{usage.ru_maxrss}").encode())
 """
 
 
 def measure(program, *arguments, timeout=120):
     with tempfile.TemporaryFile() as error, tempfile.TemporaryFile() as usage:
-        command = ["python3", "-I", "-S", "-c", f"import os; os.dup2({usage.fileno()}, 3)\n" + STARTER, program, *map(str, arguments)]
-        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=error, pass_fds=[usage.fileno()], timeout=timeout, check=True)
+        command = ["python3", "-I", "-S", "-c", f"import os; os.dup2({usage.fileno()}, 3)\n"
+                       + STARTER, program, *map(str, arguments)]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=error, pass_fds=[usage.fileno()],
+                       timeout=timeout, check=True)
         usage.seek(0)
         error.seek(0)
         status, seconds, peak = usage.read().split()
-        return Measured(int(status), float(seconds), int(peak) * 1024, error.read().decode(errors="replace"))
+        return Measured(int(status), float(seconds), int(peak) * 1024,
+                        error.read().decode(errors="replace"))
 
 
 def peak_of(pid):

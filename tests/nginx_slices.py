@@ -24,8 +24,8 @@ def shipped(text, old, new):
 
 class NginxCache:
     def __init__(self, folder, stores, port=None, kept=None, on_socket=False):
-        """`stores`: their servers as HOST:PORT, plain HTTP. `kept`: where slices are kept, by default in `folder`.
-        `on_socket`: it listens on a Unix socket in `folder`."""
+        """`stores`: their servers as HOST:PORT, plain HTTP. `kept`: where slices are kept, by
+        default in `folder`. `on_socket`: it listens on a Unix socket in `folder`."""
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         if on_socket:
@@ -41,22 +41,25 @@ class NginxCache:
         site = shipped(site, "max_size=900g", "max_size=100m")
         site = shipped(site, "keys_zone=batchfs:256m", "keys_zone=batchfs:8m")
         site = shipped(site, "listen 8090;", f"listen {self.url.removeprefix('http://')};")
-        site = shipped(site, '  default "";\n', '  default "";\n' + "".join(f"  {s} http://{s};\n" for s in stores))
+        site = shipped(site, '  default "";\n',
+                       '  default "";\n' + "".join(f"  {s} http://{s};\n" for s in stores))
         (self.folder / "site.conf").write_text(site)
         places = "".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in
                          ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         user = "user root;" if os.getuid() == 0 else ""
         (self.folder / "nginx.conf").write_text(f"""
-            {user} daemon off; pid {self.folder}/pid; worker_processes 1; error_log {self.folder}/error.log;
+            {user} daemon off; pid {self.folder}/pid; worker_processes 1;
+            error_log {self.folder}/error.log;
             events {{ worker_connections 4096; }}
             http {{ {places} include {self.folder}/site.conf; }}""")
         self.process = None
 
     def start(self):
-        self.process = subprocess.Popen([NGINX, "-e", self.folder / "error.log", "-c", self.folder / "nginx.conf"],
-                                        start_new_session=True)
+        self.process = subprocess.Popen([NGINX, "-e", self.folder / "error.log", "-c",
+                                         self.folder / "nginx.conf"], start_new_session=True)
         for _ in range(600):
-            with socket.socket(socket.AF_UNIX if isinstance(self.address, str) else socket.AF_INET) as probe:
+            with socket.socket(socket.AF_UNIX if isinstance(self.address, str)
+                               else socket.AF_INET) as probe:
                 if probe.connect_ex(self.address) == 0:
                     return self
             assert self.process.poll() is None, (self.folder / "error.log").read_text()

@@ -14,7 +14,8 @@ def write(path, times, chunk=7, x=3, more=None):
     ds = xr.Dataset(data, {"time": times, "x": np.arange(x) * 10.0, **(more or {})})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ds.to_zarr(path, mode="w", zarr_format=2, encoding={"a": {"chunks": (chunk, x)}, "b": {"chunks": (1, chunk)}})
+        ds.to_zarr(path, mode="w", zarr_format=2,
+                   encoding={"a": {"chunks": (chunk, x)}, "b": {"chunks": (1, chunk)}})
     return path
 
 
@@ -32,9 +33,9 @@ class Run:
         return self.batchfs.refusal("plan", self.store, "--view", self.file)
 
     def batch(self, batch, epoch=0, *more):
-        return json.loads(self.batchfs.bytes("batch", self.store, "--view", self.file, "--format", "json", "--epoch",
-                                             epoch, "--batch", batch, *more))
+        return json.loads(self.batchfs.bytes("batch", self.store, "--view", self.file, "--format",
+                                             "json", "--epoch", epoch, "--batch", batch, *more))
 
     def tensor(self, name, batch=0, epoch=0, *more):
-        return self.batchfs.npy("batch", self.store, "--view", self.file, "--format", "npy", "--epoch", epoch,
-                                "--batch", batch, "--tensor", name, *more)
+        return self.batchfs.npy("batch", self.store, "--view", self.file, "--format", "npy",
+                                "--epoch", epoch, "--batch", batch, "--tensor", name, *more)

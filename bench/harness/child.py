@@ -1,8 +1,9 @@
-"""One contender of a benchmark, run in a process of its own: started by harness.process, answers with JSON.
+"""One contender of a benchmark, run in a process of its own: started by harness.process, answers
+with JSON.
 
-A contender is a generator function `contender(report, **arguments)` that yields `(tag, arrays)`: a batch, or
-a piece of an array that is read as a whole. Its module's imports come before the clock starts; opening the
-store comes after. A yielded value is valid until the next one is requested.
+A contender is a generator function `contender(report, **arguments)` that yields `(tag, arrays)`: a
+batch, or a piece of an array that is read as a whole. Its module's imports come before the clock
+starts; opening the store comes after. A yielded value is valid until the next one is requested.
 """
 
 import importlib
@@ -30,7 +31,8 @@ def flat(array):
 
 
 def touch(array):
-    """Reads a byte of each page, so that a mapped file counts as delivered only when its pages are there."""
+    """Reads a byte of each page, so that a mapped file counts as delivered only when its pages are
+    there."""
     if array.size and array.flags.c_contiguous:
         return int(array.reshape(-1).view("u1")[::PAGE].sum())
     return 0 if array.size == 0 else float(array.sum())
@@ -78,8 +80,8 @@ def main():
     batches.close()  # the contender ends its processes and fills in its report
     json.dump({"spawn": imported - job["spawned"], "waits": waits, "seconds": ended - started,
                "bytes": delivered, "own_cpu": cpu_seconds(resource.RUSAGE_SELF) - cpu,
-               "children_cpu": cpu_seconds(resource.RUSAGE_CHILDREN), "read": read, "pid": os.getpid(),
-               "report": report, "sums": sums if verify else None}, sys.stdout)
+               "children_cpu": cpu_seconds(resource.RUSAGE_CHILDREN), "read": read,
+               "pid": os.getpid(), "report": report, "sums": sums if verify else None}, sys.stdout)
 
 
 if __name__ == "__main__":

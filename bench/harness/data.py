@@ -1,8 +1,9 @@
 """The data of the benchmarks: smooth, weather-like fields, made from a seed and kept in a folder.
 
-A field is a sum of a few waves over latitude and longitude that move with time, plus a little white noise,
-rounded to a number of mantissa bits: so that compressors find about what they find in reanalysis data (two
-to four times). Every field is a pure function of (variable, step), whatever its chunks and codec.
+A field is a sum of a few waves over latitude and longitude that move with time, plus a little white
+noise, rounded to a number of mantissa bits: so that compressors find about what they find in
+reanalysis data (two to four times). Every field is a pure function of (variable, step), whatever
+its chunks and codec.
 """
 
 import concurrent.futures
@@ -46,8 +47,10 @@ class Fields:
         outer = int(np.prod(self.grid[:-2], dtype=int))
         out = np.empty((outer, *self.grid[-2:]), "f4")
         for level in range(outer):
-            east = np.cos(self.waves * self.longitude + self.phase + self.speed * step + 0.3 * level)
-            field = self.north @ east.astype("f4") + self.gradient + np.float32(self.level + 3 * level)
+            east = np.cos(self.waves * self.longitude + self.phase + self.speed * step
+                          + 0.3 * level)
+            field = (self.north @ east.astype("f4") + self.gradient
+                     + np.float32(self.level + 3 * level))
             field += np.roll(self.white, 7919 * (step + 31 * level)).reshape(field.shape)
             out[level] = self.rounded(field)
         return out.reshape(self.grid)
@@ -58,7 +61,8 @@ class Fields:
             return field
         drop = 23 - self.bits
         bits = field.view("u4")
-        return ((bits + np.uint32(1 << (drop - 1))) & np.uint32(0xFFFFFFFF << drop & 0xFFFFFFFF)).view("f4")
+        return ((bits + np.uint32(1 << (drop - 1)))
+                & np.uint32(0xFFFFFFFF << drop & 0xFFFFFFFF)).view("f4")
 
 
 def incompressible(name, grid):
@@ -104,10 +108,12 @@ def make_store(folder, spec):
         dim: np.linspace(0, 1, size) for dim, size in spec.get("coordinates", {}).items()}}
     for dim, values in coordinates.items():
         attributes = {"units": "hours since 2000-01-01"} if dim == "time" else {}
-        create(root, dim, values.shape, values.shape, values.dtype, "raw", [dim], dims_of_v2, attributes)[:] = values
+        create(root, dim, values.shape, values.shape, values.dtype, "raw", [dim], dims_of_v2,
+               attributes)[:] = values
     for name, variable in spec["variables"].items():
         grid, chunk = tuple(variable["grid"]), tuple(variable["chunk"])
-        array = create(root, name, (steps, *grid), chunk, "f4", spec["codec"], variable["dims"], dims_of_v2)
+        array = create(root, name, (steps, *grid), chunk, "f4", spec["codec"], variable["dims"],
+                       dims_of_v2)
         fields = incompressible(name, grid) if spec.get("random") else Fields(name, grid)
 
         def write(first, array=array, fields=fields, chunk=chunk):
@@ -142,8 +148,8 @@ def recipe():
 
 
 def make_repository(store):
-    """An Icechunk repository with a commit of the same arrays, chunk for chunk. Returns its path; makes it unless it
-    exists."""
+    """An Icechunk repository with a commit of the same arrays, chunk for chunk. Returns its path;
+    makes it unless it exists."""
     import asyncio
 
     import icechunk
@@ -156,11 +162,13 @@ def make_repository(store):
     print(f"making {path.name}", flush=True)
     temporary = store.parent / f".{path.name}-{os.getpid()}"
     shutil.rmtree(temporary, ignore_errors=True)
-    session = icechunk.Repository.create(icechunk.local_filesystem_storage(str(temporary))).writable_session("main")
+    session = icechunk.Repository.create(
+        icechunk.local_filesystem_storage(str(temporary))).writable_session("main")
 
     async def copy():
         files = [file for file in store.rglob("*") if file.is_file()]
-        for file in sorted(files, key=lambda file: (file.name != "zarr.json", file)):  # an array, then its chunks
+        # an array, then its chunks
+        for file in sorted(files, key=lambda file: (file.name != "zarr.json", file)):
             content = file.read_bytes()
             if file.name == "zarr.json":
                 document = json.loads(content)

@@ -1,4 +1,5 @@
-"""Samples as windows over arrays: what the peers that read arrays need to make the same batches as a view.
+"""Samples as windows over arrays: what the peers that read arrays need to make the same batches as
+a view.
 
 A spec (plain JSON, so that contenders get it as an argument):
   {"window": [[dim, size, stride, count], …]   row-major: the first slowest
@@ -46,12 +47,14 @@ class Geometry:
 
     def starts(self, sample):
         positions = np.unravel_index(sample, self.counts)
-        return {dim: int(position) * self.window[dim][1] for dim, position in zip(self.window, positions)}
+        return {dim: int(position) * self.window[dim][1]
+                for dim, position in zip(self.window, positions)}
 
     def slices(self, sample, variable, offset):
         starts = self.starts(sample)
         first = lambda dim: starts.get(dim, 0) + (offset if dim == "time" else 0)
-        return tuple(slice(first(dim), first(dim) + self.extent(dim)) for dim in self.variables[variable])
+        return tuple(slice(first(dim), first(dim) + self.extent(dim))
+                     for dim in self.variables[variable])
 
     def empty(self, count):
         return [np.empty((count, *self.shape), "f4") for _ in self.tensors]

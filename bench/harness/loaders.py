@@ -1,4 +1,5 @@
-"""Common parts of the three loader workloads: the order of samples, the expected bytes, the table."""
+"""Common parts of the three loader workloads: the order of samples, the expected bytes, the
+table."""
 
 import json
 import statistics
@@ -13,14 +14,16 @@ from harness.table import text
 
 
 def order_of(folder, store, view, batches, epochs=1):
-    """The sample numbers of a view's batches, as batchfs itself gives them: a file that contenders read."""
+    """The sample numbers of a view's batches, as batchfs itself gives them: a file that contenders
+    read."""
     file = folder / f"order-{abs(hash_of([store, view, batches, epochs])):x}.npy"
     if not file.exists():
         rows = []
         with Mount({}, store, [view]) as path:
             for epoch in range(epochs):
                 for batch in range(batches):
-                    name = path / "views" / view["name"] / f"epoch-{epoch:04d}/batch-{batch:06d}.json"
+                    name = path / "views" / view["name"] / (
+                        f"epoch-{epoch:04d}/batch-{batch:06d}.json")
                     rows.append(json.loads(name.read_text())["samples"])
         np.save(file, np.array(rows))
     return str(file)
@@ -28,7 +31,8 @@ def order_of(folder, store, view, batches, epochs=1):
 
 def hash_of(value):
     import hashlib
-    return int.from_bytes(hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()[:6], "little")
+    return int.from_bytes(hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()[:6],
+                          "little")
 
 
 def in_order(folder, batches, size):
@@ -52,7 +56,8 @@ def whole(store, variables):
 def expected(store, spec, order, batches):
     """{tag: checksum} of every batch of an order, from zarr-python and numpy."""
     geometry, arrays = Geometry(spec), whole(store, spec["variables"])
-    return {tag(i, batches): checksum(geometry.gather(arrays, row)) for i, row in enumerate(np.load(order))}
+    return {tag(i, batches): checksum(geometry.gather(arrays, row))
+            for i, row in enumerate(np.load(order))}
 
 
 EARLY = 60  # batches whose waits a long run would hide
@@ -69,7 +74,8 @@ def figures(runs, store_ratio):
         return run.report["status"]["bytes_fetched"] if "status" in run.report else run.read
 
     def decoded(run):
-        return run.report["status"]["bytes_decoded"] if "status" in run.report else fetched(run) * store_ratio
+        return (run.report["status"]["bytes_decoded"] if "status" in run.report
+                else fetched(run) * store_ratio)
 
     busy = lambda run: sum(run.waits)
     last = lambda run: run.waits[-max(1, len(run.waits) // 3):]
@@ -99,16 +105,20 @@ def figures(runs, store_ratio):
     }
 
 
-COLUMNS = [("start s", "start_s"), ("first s", "first_s"), ("wait ms", "wait_ms"), ("p50", "p50_ms"), ("p99", "p99_ms"),
-           ("max", "max_ms"), ("early", "early_ms"), ("early max", "early_max_ms"), ("batch/s", "batches_s"), ("steady", "steady_s"), ("last 1/3", "last_s"),
-           ("MB/s", "delivered_mb_s"), ("decoded", "decoded_mb_s"), ("fetched", "fetched_mb_s"),
-           ("dec/del", "decoded_per_delivered"), ("fet/del", "fetched_per_delivered"), ("peak MB", "peak_mb"),
+COLUMNS = [("start s", "start_s"), ("first s", "first_s"), ("wait ms", "wait_ms"),
+           ("p50", "p50_ms"), ("p99", "p99_ms"), ("max", "max_ms"), ("early", "early_ms"),
+           ("early max", "early_max_ms"), ("batch/s", "batches_s"), ("steady", "steady_s"),
+           ("last 1/3", "last_s"), ("MB/s", "delivered_mb_s"), ("decoded", "decoded_mb_s"),
+           ("fetched", "fetched_mb_s"), ("dec/del", "decoded_per_delivered"),
+           ("fet/del", "fetched_per_delivered"), ("peak MB", "peak_mb"),
            ("CPU s/GB", "cpu_s_per_gb"), ("batches", "batches")]
 
 
 def table(title, found):
-    """Prints {name: figures}. `start` counts from the start of the process, `first` from opening the store;
-    waits are of all batches but the first, `early` ones of the first sixty; `steady` is the rate without the first, `last 1/3` of the last."""
+    """Prints {name: figures}. `start` counts from the start of the process, `first` from opening
+    the store; waits are of all batches but the first, `early` ones of the first sixty; `steady` is
+    the rate without the first, `last 1/3` of the last."""
     print(f"\n{title}")
-    print(text([[name, *(float(values[key]) for _, key in COLUMNS)] for name, values in found.items()],
-               ["", *(name for name, _ in COLUMNS)]), flush=True)
+    print(text([[name, *(float(values[key]) for _, key in COLUMNS)]
+                for name, values in found.items()], ["", *(name for name, _ in COLUMNS)]),
+          flush=True)

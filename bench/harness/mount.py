@@ -18,8 +18,9 @@ def tensor_names(view):
 
 
 class Mount:
-    """`with Mount(report, store, views) as path`: mounted in the foreground, as a child of this process, so that
-    its processor time and memory count as the contender's. Its counters go to `report` at the end."""
+    """`with Mount(report, store, views) as path`: mounted in the foreground, as a child of this
+    process, so that its processor time and memory count as the contender's. Its counters go to
+    `report` at the end."""
 
     def __init__(self, report, store, views=(), options=()):
         self.report, self.store, self.views, self.options = report, store, views, options
@@ -37,8 +38,9 @@ class Mount:
         device = os.stat(base).st_dev
         begin = time.monotonic()
         self.log = open(base / "log", "wb")
-        self.process = subprocess.Popen([PROGRAM, "mount", "-f", *arguments, *self.options, str(self.store),
-                                         str(self.path)], stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen([PROGRAM, "mount", "-f", *arguments, *self.options,
+                                         str(self.store), str(self.path)],
+                                        stdout=self.log, stderr=self.log)
         while os.stat(self.path).st_dev == device:
             if self.process.poll() is not None:
                 raise RuntimeError((base / "log").read_text())

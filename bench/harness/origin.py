@@ -10,15 +10,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Origin:
-    """`with Origin(folder, latency=50) as origin`: serves the folder; `origin.url(store)`, `origin.stats()`."""
+    """`with Origin(folder, latency=50) as origin`: serves the folder; `origin.url(store)`,
+    `origin.stats()`."""
 
     def __init__(self, folder, latency=0, connection_rate=0, rate=0):
         self.folder = pathlib.Path(folder).resolve()
-        self.arguments = ["--latency", str(latency), "--connection-rate", str(connection_rate), "--rate", str(rate)]
+        self.arguments = ["--latency", str(latency), "--connection-rate", str(connection_rate),
+                          "--rate", str(rate)]
 
     def __enter__(self):
-        self.process = subprocess.Popen([ROOT / "build" / "bench_origin", self.folder, *self.arguments],
-                                        stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([ROOT / "build" / "bench_origin", self.folder,
+                                         *self.arguments], stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline())
         return self
 
@@ -27,7 +29,8 @@ class Origin:
         self.process.wait()
 
     def url(self, store):
-        return f"http://127.0.0.1:{self.port}/{pathlib.Path(store).resolve().relative_to(self.folder)}"
+        return (f"http://127.0.0.1:{self.port}"
+                f"/{pathlib.Path(store).resolve().relative_to(self.folder)}")
 
     def ask(self, what):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/.origin/{what}") as answer:
@@ -44,6 +47,7 @@ class Origin:
         paths = [f"/{pathlib.Path(folder, name).relative_to(self.folder)}"
                  for folder, _, names in os.walk(store) for name in names]
         done = subprocess.run([ROOT / "build" / "bench_get", str(self.port), str(connections)],
-                              input="\n".join(sorted(paths)), capture_output=True, text=True, check=True)
+                              input="\n".join(sorted(paths)), capture_output=True, text=True,
+                              check=True)
         count, seconds = done.stdout.split()
         return int(count) / float(seconds)

@@ -79,8 +79,9 @@ class Watch:
 
 
 def get_memory_from_host(most=4 << 30):
-    """Touches memory once and releases it. On a virtual machine the first use of memory takes the host as long as some
-    contenders take for their work; the first contender, or the one that keeps most, would pay for all."""
+    """Touches memory once and releases it. On a virtual machine the first use of memory takes the
+    host as long as some contenders take for their work; the first contender, or the one that keeps
+    most, would pay for all."""
     size = min(most, psutil.virtual_memory().free // 2) // mmap.PAGESIZE * mmap.PAGESIZE
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         memory.madvise(mmap.MADV_HUGEPAGE)
@@ -92,8 +93,8 @@ def run(contender, arguments, *, timeout=1800, **options):
     """Runs `contender` ("module:function") and gives its Result. Options: step, verify, limit."""
     job = {"contender": contender, "arguments": arguments, "spawned": time.monotonic(), **options}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen([sys.executable, "-m", "harness.child", json.dumps(job)], cwd=BENCH,
-                                   stdout=out, stderr=errors)
+        process = subprocess.Popen([sys.executable, "-m", "harness.child", json.dumps(job)],
+                                   cwd=BENCH, stdout=out, stderr=errors)
         watch = Watch(process.pid)
         try:
             while process.poll() is None:
@@ -109,7 +110,8 @@ def run(contender, arguments, *, timeout=1800, **options):
                 process.wait()
         out.seek(0), errors.seek(0)
         if process.returncode != 0:
-            raise Failed(f"{contender} failed: {errors.read().decode(errors='replace').strip()[-1000:]}")
+            raise Failed(f"{contender} failed: "
+                         f"{errors.read().decode(errors='replace').strip()[-1000:]}")
         answer = json.loads(out.read())
     main = answer.pop("pid")
     answer["read"] += sum(read for pid, read in watch.read.items() if pid != main)

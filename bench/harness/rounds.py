@@ -26,12 +26,13 @@ def chosen(contenders, names):
 
 
 def verified(contenders, expected=None, show=print):
-    """Runs each once with checksums. Gives the contenders that ran, and whether all agree with `expected` or,
-    without it, with the first of them."""
+    """Runs each once with checksums. Gives the contenders that ran, and whether all agree with
+    `expected` or, without it, with the first of them."""
     running, good = [], True
     for contender in contenders:
         try:
-            result = process.run(contender.function, contender.arguments, verify=True, **{**contender.options, "step": 0})
+            result = process.run(contender.function, contender.arguments, verify=True,
+                                 **{**contender.options, "step": 0})
         except process.Failed as failure:
             show(f"  {contender.name}: {failure}")
             good = False
@@ -41,7 +42,8 @@ def verified(contenders, expected=None, show=print):
             continue
         expected = expected or result.sums
         part = "limit" in contender.options  # the slow ones deliver only the first batches
-        wrong = [tag for tag in (result.sums if part else expected) if result.sums.get(tag) != expected.get(tag)]
+        wrong = [tag for tag in (result.sums if part else expected)
+                 if result.sums.get(tag) != expected.get(tag)]
         if wrong or not result.sums.keys() <= expected.keys():
             show(f"  {contender.name}: OTHER BYTES in {len(wrong)} of {len(expected)}: {wrong[:4]}")
             good = False
@@ -49,8 +51,8 @@ def verified(contenders, expected=None, show=print):
 
 
 def measure(contenders, rounds, before=lambda: None, after=lambda result: None, show=sys.stderr):
-    """{name: [Result, …]}: each contender once a round, beginning with another each time. `before` and `after`
-    are called around each run."""
+    """{name: [Result, …]}: each contender once a round, beginning with another each time. `before`
+    and `after` are called around each run."""
     results = {contender.name: [] for contender in contenders}
     for number in range(rounds):
         turn = contenders[number % len(contenders):] + contenders[:number % len(contenders)]

@@ -3,7 +3,8 @@
 
 def text(rows, header):
     """Columns as wide as they need to be: the first to the left, the others to the right."""
-    cells = [list(header)] + [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
+    cells = [list(header)] + [[cell if isinstance(cell, str) else number(cell) for cell in row]
+                              for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     lines = []
     for row in cells:

@@ -19,7 +19,8 @@ def chunk_files(store, variables):
 
 def rate(store, variables, codec, chunk_bytes, threads=None):
     """Decoded bytes per second."""
-    done = subprocess.run([PROGRAM, codec.partition("-")[0], str(threads or os.cpu_count()), str(chunk_bytes)],
-                          input="\n".join(chunk_files(store, variables)), capture_output=True, text=True, check=True)
+    done = subprocess.run([PROGRAM, codec.partition("-")[0], str(threads or os.cpu_count()),
+                           str(chunk_bytes)], input="\n".join(chunk_files(store, variables)),
+                          capture_output=True, text=True, check=True)
     decoded, seconds = done.stdout.split()
     return int(decoded) / float(seconds)

@@ -42,7 +42,8 @@ class Reader:
     @staticmethod
     def array(memory, size):
         length = int.from_bytes(memory[8:10], "little")
-        header = eval(bytes(memory[10:10 + length]), {"__builtins__": {}})  # as numpy.lib.format reads it
+        # as numpy.lib.format reads it
+        header = eval(bytes(memory[10:10 + length]), {"__builtins__": {}})
         return np.frombuffer(memory, header["descr"], offset=10 + length).reshape(header["shape"])
 
 
@@ -57,15 +58,17 @@ def read_values(report, store, variables, passes=1, options=()):
                     yield name, [np.frombuffer(buffer, "u1", count)]
 
 
-def batches(report, store, view, count, how="mmap", epochs=1, first=0, rank=None, options=(), by_tensor=False):
-    """`count` batches of each of the first `epochs` epochs of a view: all tensors of each, in the view's
-    order. `by_tensor`: tagged by tensor, as arrays that are read as a whole are."""
+def batches(report, store, view, count, how="mmap", epochs=1, first=0, rank=None, options=(),
+            by_tensor=False):
+    """`count` batches of each of the first `epochs` epochs of a view: all tensors of each, in the
+    view's order. `by_tensor`: tagged by tensor, as arrays that are read as a whole are."""
     with Mount(report, store, [view], options) as path:
         folder = path / "views" / view["name"]
         if rank:
             folder /= f"rank-{rank[0]}-of-{rank[1]}"
         # Closed before the unmounting, and with it every map of the mount's files.
-        with contextlib.closing(read_batches(folder, view, count, how, epochs, first, by_tensor)) as read:
+        with contextlib.closing(read_batches(folder, view, count, how, epochs, first,
+                                             by_tensor)) as read:
             yield from read
 
 
@@ -87,18 +90,21 @@ def read_batches(folder, view, count, how, epochs, first, by_tensor):
 
 
 def rank_reader(pipe, folder, view, count, how, rank, world, verify):
-    """One rank's process: reads its batches and tells of each its global number, size and checksum."""
+    """One rank's process: reads its batches and tells of each its global number, size and
+    checksum."""
     own = range(rank, count, world)
     for number, (_, arrays) in zip(own, read_batches(folder, view, len(own), how, 1, 0, False)):
         for array in arrays:
             touch(array)
-        pipe.send((f"0/{number}", Elsewhere(sum(array.nbytes for array in arrays), checksum(arrays) if verify else 0)))
+        pipe.send((f"0/{number}", Elsewhere(sum(array.nbytes for array in arrays),
+                                            checksum(arrays) if verify else 0)))
         array = arrays = None
     pipe.send(None)
 
 
 def ranks(report, store, view, count, world, how="mmap", options=()):
-    """The first `count` global batches, read by `world` processes at once, in the order in which they come."""
+    """The first `count` global batches, read by `world` processes at once, in the order in which
+    they come."""
     context = multiprocessing.get_context("fork")
     with Mount(report, store, [view], options) as path:
         pipes, processes = [], []

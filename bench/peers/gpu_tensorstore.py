@@ -1,8 +1,10 @@
-"""TensorStore beside bench/gpu_batches: the same batches, read into pinned memory and copied to the GPU.
+"""TensorStore beside bench/gpu_batches: the same batches, read into pinned memory and copied to the
+GPU.
 
     python3 bench/peers/gpu_tensorstore.py FOLDER [CODING]...
 
-FOLDER is gpu_batches' own, with its stores in it. Each step is read once for x and y, which are made of it on the GPU.
+FOLDER is gpu_batches' own, with its stores in it. Each step is read once for x and y, which are
+made of it on the GPU.
 """
 
 import sys
@@ -17,10 +19,11 @@ PAIRS, ROWS, COLUMNS, SECONDS, AHEAD = 16, 640, 1280, 2.0, 3
 
 def measure(root):
     context = ts.Context({"cache_pool": {"total_bytes_limit": 0}})
-    arrays = [ts.open({"driver": "zarr", "kvstore": {"driver": "file", "path": f"{root}/{name}/"}}, context=context).result()
-              for name in VARIABLES]
+    arrays = [ts.open({"driver": "zarr", "kvstore": {"driver": "file", "path": f"{root}/{name}/"}},
+                      context=context).result() for name in VARIABLES]
     batches = (arrays[0].shape[0] - 1) // PAIRS
-    pinned = [torch.empty((PAIRS + 1, len(VARIABLES), ROWS, COLUMNS), pin_memory=True) for _ in range(AHEAD)]
+    pinned = [torch.empty((PAIRS + 1, len(VARIABLES), ROWS, COLUMNS), pin_memory=True)
+              for _ in range(AHEAD)]
     x, y = (torch.empty((PAIRS, len(VARIABLES), ROWS, COLUMNS), device="cuda") for _ in range(2))
     copied = [torch.cuda.Event() for _ in range(AHEAD)]
 
@@ -28,7 +31,8 @@ def measure(root):
         begin = i % batches * PAIRS
         copied[i % AHEAD].synchronize()
         memory = pinned[i % AHEAD].numpy()
-        return [ts.array(memory[:, v]).write(array[begin:begin + PAIRS + 1].translate_to[0]) for v, array in enumerate(arrays)]
+        return [ts.array(memory[:, v]).write(array[begin:begin + PAIRS + 1].translate_to[0])
+                for v, array in enumerate(arrays)]
 
     reads = [start(i) for i in range(AHEAD - 1)]
     done = 0

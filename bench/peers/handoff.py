@@ -12,14 +12,17 @@ from peers.batchfs import read_batches
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("itemsize", ctypes.c_uint32),
-                ("dlpack_code", ctypes.c_int32), ("ndim", ctypes.c_int32), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p), ("nbytes", ctypes.c_uint64),
-                ("dlpack_device", ctypes.c_int32), ("device_number", ctypes.c_int32)]
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p),
+                ("itemsize", ctypes.c_uint32), ("dlpack_code", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p),
+                ("nbytes", ctypes.c_uint64), ("dlpack_device", ctypes.c_int32),
+                ("device_number", ctypes.c_int32)]
 
 
 def library():
-    name = os.environ.get("BATCHFS_READER", str(pathlib.Path(PROGRAM).parent / "libbatchfs_reader.so"))
+    name = os.environ.get("BATCHFS_READER",
+                          str(pathlib.Path(PROGRAM).parent / "libbatchfs_reader.so"))
     reader = ctypes.CDLL(name)
     reader.batchfs_error.restype = ctypes.c_char_p
     reader.batchfs_release.restype = None
@@ -42,7 +45,8 @@ class Reader:
         tensor, arrays = Tensor(size=ctypes.sizeof(Tensor)), []
         while self.api.batchfs_tensor_at(batch, len(arrays), ctypes.byref(tensor)) == 0:
             bytes_ = (ctypes.c_ubyte * tensor.nbytes).from_address(tensor.data)
-            arrays.append(np.frombuffer(bytes_, tensor.dtype.decode()).reshape(tensor.shape[:tensor.ndim]))
+            arrays.append(
+                np.frombuffer(bytes_, tensor.dtype.decode()).reshape(tensor.shape[:tensor.ndim]))
         return arrays
 
     def epoch(self, number):
@@ -60,7 +64,8 @@ class Reader:
 
     def one(self, epoch, number):
         batch = ctypes.c_void_p()
-        self.check(self.api.batchfs_get(self.handle, ctypes.c_int64(epoch), ctypes.c_int64(number), ctypes.byref(batch)))
+        self.check(self.api.batchfs_get(self.handle, ctypes.c_int64(epoch), ctypes.c_int64(number),
+                                        ctypes.byref(batch)))
         return batch
 
     def close(self):
@@ -68,10 +73,11 @@ class Reader:
 
 
 def batches(report, store, view, count, epochs=1, options=(), by_tensor=False):
-    """`count` batches of each of the first `epochs` epochs. `by_tensor`: tagged by tensor, as arrays that are read as a
-    whole are."""
+    """`count` batches of each of the first `epochs` epochs. `by_tensor`: tagged by tensor, as
+    arrays that are read as a whole are."""
     names = tensor_names(view)
-    with Mount(report, store, [view], options) as path, contextlib.closing(Reader(path / "views" / view["name"])) as reader:
+    with Mount(report, store, [view], options) as path, contextlib.closing(
+            Reader(path / "views" / view["name"])) as reader:
         for number in range(epochs):
             with contextlib.closing(reader.epoch(number)) as epoch:
                 for batch, arrays in zip(range(count), epoch):
@@ -94,15 +100,17 @@ def ready(report, store, view, count):
 
 
 def ready_files(report, store, view, count, how):
-    """The same batch again and again, from its file: mapped, read into memory that is used again, or by
-    numpy.load."""
+    """The same batch again and again, from its file: mapped, read into memory that is used again,
+    or by numpy.load."""
     with Mount(report, store, [view]) as path:
         if how == "load":
             for i in range(count):
-                yield str(i), [np.load(path / "views" / view["name"] / "epoch-0000/batch-000000.npy")]
+                yield str(i), [
+                    np.load(path / "views" / view["name"] / "epoch-0000/batch-000000.npy")]
             return
         for i in range(count):
-            with contextlib.closing(read_batches(path / "views" / view["name"], view, 1, how, 1, 0, False)) as read:
+            with contextlib.closing(read_batches(path / "views" / view["name"], view, 1, how, 1, 0,
+                                                 False)) as read:
                 yield str(i), next(read)[1]
 
 
@@ -111,5 +119,6 @@ def loaded(report, store, view, count, epochs=1):
     with Mount(report, store, [view]) as path:
         for number in range(epochs):
             for batch in range(count):
-                file = path / "views" / view["name"] / f"epoch-{number:04d}" / f"batch-{batch:06d}.npy"
+                file = path / "views" / view["name"] / f"epoch-{number:04d}" / (
+                    f"batch-{batch:06d}.npy")
                 yield f"{number}/{batch}", [np.load(file)]

@@ -19,8 +19,8 @@ def open_arrays(store, variables, zarr_format, cache_bytes=0):
             kvstore = {"driver": "http", "base_url": base, "path": f"/{path}/{name}/"}
         else:
             kvstore = {"driver": "file", "path": f"{store}/{name}/"}
-        opening[name] = tensorstore.open({"driver": driver, "kvstore": kvstore}, open=True, read=True,
-                                         context=context, recheck_cached_data=False,
+        opening[name] = tensorstore.open({"driver": driver, "kvstore": kvstore}, open=True,
+                                         read=True, context=context, recheck_cached_data=False,
                                          recheck_cached_metadata=False)
     return {name: future.result() for name, future in opening.items()}
 
@@ -39,7 +39,8 @@ def batches(report, store, geometry, order, batches_per_epoch, zarr_format, cach
     rows = np.load(order)
 
     def begin(samples):
-        return [(*piece[:3], arrays[piece[2]][piece[3]].read()) for piece in geometry.pieces(samples)]
+        return [(*piece[:3], arrays[piece[2]][piece[3]].read())
+                for piece in geometry.pieces(samples)]
 
     reading = collections.deque(begin(samples) for samples in rows[:ahead])
     for number in range(len(rows)):

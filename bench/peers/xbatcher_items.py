@@ -1,4 +1,5 @@
-"""xbatcher, alone and with worker processes: the Earthmover demo's way (dask below, one item at a time)."""
+"""xbatcher, alone and with worker processes: the Earthmover demo's way (dask below, one item at a
+time)."""
 
 import multiprocessing
 
@@ -17,16 +18,20 @@ class Items:
 
     def __init__(self, store, geometry, threads):
         self.geometry = Geometry(geometry)
-        scheduler = {"scheduler": "single-threaded"} if threads == 1 else {"scheduler": "threads", "num_workers": threads}
+        scheduler = {"scheduler": "single-threaded"} if threads == 1 else {
+            "scheduler": "threads", "num_workers": threads}
         dask.config.set(**scheduler)
-        dataset = xr.open_zarr(opened(store), chunks={}, decode_times=False)[list(self.geometry.variables)]
+        dataset = xr.open_zarr(opened(store), chunks={},
+                               decode_times=False)[list(self.geometry.variables)]
         reach = max(offset for _, offset in self.geometry.tensors)
-        sizes = {dim: size + (reach if dim == "time" else 0) for dim, (size, _) in self.geometry.window.items()}
+        sizes = {dim: size + (reach if dim == "time" else 0)
+                 for dim, (size, _) in self.geometry.window.items()}
         others = {dim: size for dim, size in dataset.sizes.items() if dim not in sizes}
         overlap = {dim: sizes[dim] - stride for dim, (_, stride) in self.geometry.window.items()}
         if len(others) > 1:
             sizes |= others  # whole, and last: xbatcher would join them into one dim
-        self.generator = xbatcher.BatchGenerator(dataset, input_dims=sizes, input_overlap=overlap, preload_batch=False)
+        self.generator = xbatcher.BatchGenerator(dataset, input_dims=sizes, input_overlap=overlap,
+                                                 preload_batch=False)
 
     def batch(self, samples):
         outs = self.geometry.empty(len(samples))
@@ -58,7 +63,8 @@ def with_workers(report, store, geometry, order, batches_per_epoch, workers, thr
     pipes, processes = [], []
     for _ in range(workers):
         here, there = context.Pipe()
-        processes.append(context.Process(target=work, args=(there, store, geometry, threads), daemon=True))
+        processes.append(context.Process(target=work, args=(there, store, geometry, threads),
+                                         daemon=True))
         processes[-1].start()
         pipes.append(here)
     rows = np.load(order)

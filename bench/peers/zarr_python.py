@@ -20,16 +20,19 @@ def use(pipeline):
 
 
 def opened(store):
-    """A store for zarr: a path, obstore's HTTP client, or after "icechunk:" what the main branch of a repository holds."""
+    """A store for zarr: a path, obstore's HTTP client, or after "icechunk:" what the main branch of
+    a repository holds."""
     if store.startswith("icechunk:"):
         import icechunk
         place = store.removeprefix("icechunk:")
-        storage = icechunk.http_storage(place) if place.startswith("http") else icechunk.local_filesystem_storage(place)
+        storage = (icechunk.http_storage(place) if place.startswith("http")
+                   else icechunk.local_filesystem_storage(place))
         return icechunk.Repository.open(storage).readonly_session("main").store
     if not store.startswith("http"):
         return store
     import obstore.store
-    return zarr.storage.ObjectStore(obstore.store.from_url(store, client_options={"allow_http": True}), read_only=True)
+    return zarr.storage.ObjectStore(
+        obstore.store.from_url(store, client_options={"allow_http": True}), read_only=True)
 
 
 def read_all(report, store, variables, pipeline="default", passes=1):
@@ -43,7 +46,8 @@ def read_all(report, store, variables, pipeline="default", passes=1):
 
 
 def batches(report, store, geometry, order, batches_per_epoch, pipeline="default"):
-    """Batches gathered sample by sample, without any cache of decoded chunks: zarr-python has none."""
+    """Batches gathered sample by sample, without any cache of decoded chunks: zarr-python has
+    none."""
     if pipeline == "zarrs":
         import zarrs  # noqa: F401  registers the pipeline
     use(pipeline)
@@ -55,8 +59,8 @@ def batches(report, store, geometry, order, batches_per_epoch, pipeline="default
 
 
 def pairs(report, store, geometry, batch, count, pipeline="default", views=False):
-    """In-order pairs of steps, x and y: one read of the steps of a batch and one more. With `views`, x and y
-    overlap in that memory; without, they are two arrays."""
+    """In-order pairs of steps, x and y: one read of the steps of a batch and one more. With
+    `views`, x and y overlap in that memory; without, they are two arrays."""
     if pipeline == "zarrs":
         import zarrs  # noqa: F401  registers the pipeline
     use(pipeline)

@@ -10,13 +10,15 @@ sys.path[:0] = [str(GUIDE / "_extensions"), str(ROOT / "tools" / "python")]
 
 project = "batchfs"
 author = "the batchfs developers"
-version = release = re.search(r'VERSION = "(.*)"', (ROOT / "tools/python/batchfs/_version.py").read_text()).group(1)
+version = release = re.search(r'VERSION = "(.*)"',
+                              (ROOT / "tools/python/batchfs/_version.py").read_text()).group(1)
 html_title = "batchfs"
 html_domain_indices = False
 html_show_copyright = False
 html_show_sourcelink = False
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "manual_page", "notebook_page", "plain_docstrings"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "manual_page", "notebook_page",
+              "plain_docstrings"]
 exclude_patterns = ["_extensions", "_pictures", "_templates"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -27,7 +27,8 @@ def test_values_are_xarrays(good, weather, name):
 
 @pytest.mark.parametrize("name", ["t", "q", "orography", "time"])
 def test_raw_values_are_zarrs(good, weather, name):
-    assert_same(load(good("cat", weather, name, "--decode", "raw")), zarr.open_group(weather, mode="r")[name][...])
+    assert_same(load(good("cat", weather, name, "--decode", "raw")),
+                zarr.open_group(weather, mode="r")[name][...])
 
 
 @pytest.mark.parametrize("selections, sel, isel", [
@@ -55,8 +56,8 @@ def test_selection_is_xarrays(good, weather, selections, sel, isel):
 
 
 @pytest.mark.parametrize("selection, words", [
-    ("time=2001", "time"), ("level=600", "level"), ("time=#40", "time"), ("tim=#0", "did you mean 'time'"),
-    ("latitude=95", "latitude"), ("level=#5:#4", "level"),
+    ("time=2001", "time"), ("level=600", "level"), ("time=#40", "time"),
+    ("tim=#0", "did you mean 'time'"), ("latitude=95", "latitude"), ("level=#5:#4", "level"),
 ])
 def test_what_is_not_there_is_an_error(fails, weather, selection, words):
     assert words in fails(1, "cat", weather, "t", "--select", selection)
@@ -80,23 +81,24 @@ def test_arrays_below_groups_and_alone(good, tmp_path):
     root = zarr.create_group(tmp_path / "a.zarr")
     array = root.create_array("x/y", shape=(5, 3), chunks=(2, 2), dtype="i4")
     array[...] = np.arange(15).reshape(5, 3)
-    root.create_array("x/other", shape=(7,), dtype="i4")  # the same default dimension, another length
+    # the same default dimension, another length
+    root.create_array("x/other", shape=(7,), dtype="i4")
     for store, path in [(tmp_path / "a.zarr", "x/y"), (tmp_path / "a.zarr", "/x/y/"),
                         (tmp_path / "a.zarr/x/y", "/"), (tmp_path / "a.zarr/x", "y")]:
         assert_same(load(good("cat", store, path)), array[...])
 
 
 @pytest.mark.parametrize("path, words", [
-    ("x", "is a group"), ("/", "is a group"), ("x/z", "did you mean 'x/y'"), ("../x/y", ".."), ("//x/y", ""),
-    ("x//y", ""), ("x/./y", ""),
+    ("x", "is a group"), ("/", "is a group"), ("x/z", "did you mean 'x/y'"), ("../x/y", ".."),
+    ("//x/y", ""), ("x//y", ""), ("x/./y", ""),
 ])
 def test_paths_that_are_none(fails, tmp_path, path, words):
     zarr.create_group(tmp_path / "a.zarr").create_array("x/y", shape=(5,), dtype="i4")
     assert words in fails(1, "cat", tmp_path / "a.zarr", path)
 
 
-DTYPES = ["?", "i1", "u1", "<i2", ">i2", "<u4", ">i8", "<f2", "<f4", ">f8", "<c8", ">c16", "<M8[D]", "<M8[25us]",
-          "<m8[s]", "S5", "<U4", ">U4"]
+DTYPES = ["?", "i1", "u1", "<i2", ">i2", "<u4", ">i8", "<f2", "<f4", ">f8", "<c8", ">c16", "<M8[D]",
+          "<M8[25us]", "<m8[s]", "S5", "<U4", ">U4"]
 
 
 def sample(dtype, shape, seed=1):
@@ -106,7 +108,8 @@ def sample(dtype, shape, seed=1):
         words = np.array(["", "a", "héllo" if dtype.kind == "U" else "hello", "zarr", "\u6570"][:4])
         return random.choice(words, shape).astype(dtype)
     if dtype.kind in "mM":
-        return random.integers(-10000, 10000, shape).astype("i8").view(dtype.newbyteorder("=")).astype(dtype)
+        return random.integers(-10000, 10000,
+                               shape).astype("i8").view(dtype.newbyteorder("=")).astype(dtype)
     values = random.normal(0, 50, shape)
     if dtype.kind == "c":
         values = values + 1j * random.normal(0, 50, shape)
@@ -133,22 +136,25 @@ def test_structures(good, tmp_path):
     assert ours.dtype.names == ("a", "b", "c")
     for field in dtype.names:
         assert np.array_equal(ours[field], values[field])
-    assert json.loads(good("cat", tmp_path / "a.zarr", "/", "--decode", "raw", "--format", "json"))[3] == \
-        {"a": 3, "b": 0.5, "c": "xy"}
+    assert json.loads(good("cat", tmp_path / "a.zarr", "/", "--decode", "raw", "--format",
+                           "json"))[3] == {"a": 3, "b": 0.5, "c": "xy"}
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_no_dimensions_and_no_elements(good, tmp_path, zarr_format):
     zarr.create_array(tmp_path / "0d.zarr", data=np.array(2.5), zarr_format=zarr_format)
-    zarr.create_array(tmp_path / "empty.zarr", shape=(2, 0, 3), chunks=(1, 1, 1), dtype="i4", zarr_format=zarr_format)
+    zarr.create_array(tmp_path / "empty.zarr", shape=(2, 0, 3), chunks=(1, 1, 1), dtype="i4",
+                      zarr_format=zarr_format)
     assert_same(load(good("cat", tmp_path / "0d.zarr", "/", "--decode", "raw")), np.array(2.5))
-    assert_same(load(good("cat", tmp_path / "empty.zarr", "/", "--decode", "raw")), np.empty((2, 0, 3), "i4"))
+    assert_same(load(good("cat", tmp_path / "empty.zarr", "/", "--decode", "raw")),
+                np.empty((2, 0, 3), "i4"))
     assert good("cat", tmp_path / "0d.zarr", "/", "--format", "json") == b"2.5\n"
     assert json.loads(good("cat", tmp_path / "empty.zarr", "/", "--format", "json")) == [[], []]
 
 
 def test_missing_chunks_are_fill_values(good, tmp_path):
-    array = zarr.create_array(tmp_path / "a.zarr", shape=(10,), chunks=(3,), dtype="f4", fill_value=-1.5)
+    array = zarr.create_array(tmp_path / "a.zarr", shape=(10,), chunks=(3,), dtype="f4",
+                              fill_value=-1.5)
     array[4:6] = 7
     assert_same(load(good("cat", tmp_path / "a.zarr", "/", "--decode", "raw")), array[...])
 
@@ -157,17 +163,19 @@ def test_shards(good, tmp_path):
     values = sample("f4", (50, 33))
     zarr.create_array(tmp_path / "a.zarr", data=values, chunks=(5, 4), shards=(20, 12))
     assert_same(load(good("cat", tmp_path / "a.zarr", "/")), values)
-    assert_same(load(good("cat", tmp_path / "a.zarr", "/", "--select", "dim_0=#13:#31")), values[13:31])
+    assert_same(load(good("cat", tmp_path / "a.zarr", "/", "--select", "dim_0=#13:#31")),
+                values[13:31])
 
 
 def test_json(good, tmp_path):
     values = np.array([[1.5, np.nan], [np.inf, -2]])
     zarr.create_array(tmp_path / "f.zarr", data=values, chunks=(1, 2))
-    assert json.loads(good("cat", tmp_path / "f.zarr", "/", "--format", "json")) == [[1.5, None], [None, -2.0]]
+    assert json.loads(good("cat", tmp_path / "f.zarr", "/", "--format", "json")) == [
+        [1.5, None], [None, -2.0]]
     times = np.array(["2000-01-01T06", "NaT", "1969-12-31T23"], "M8[h]")
     zarr.create_array(tmp_path / "t.zarr", data=times, zarr_format=2)
-    assert json.loads(good("cat", tmp_path / "t.zarr", "/", "--decode", "raw", "--format", "json")) == \
-        ["2000-01-01T06", None, "1969-12-31T23"]
+    assert json.loads(good("cat", tmp_path / "t.zarr", "/", "--decode", "raw", "--format",
+                           "json")) == ["2000-01-01T06", None, "1969-12-31T23"]
 
 
 @pytest.mark.parametrize("dtype", ["<f2", "<f4", "<f8", "i1", "<u8", "?"])
@@ -202,17 +210,21 @@ def test_an_array_that_is_not_there(fails, tmp_path):
     assert "did you mean 'group/wind'?" in fails(1, "cat", tmp_path / "a.zarr", "wind")
     assert "; there are group/wind, t2m" in fails(1, "cat", tmp_path / "a.zarr", "precipitation")
     assert "name an array in it: wind" in fails(1, "cat", tmp_path / "a.zarr", "group")
-    assert "group/torn/.zarray cannot be used: not valid JSON" in fails(1, "cat", tmp_path / "a.zarr", "group/torn")
-    (tmp_path / "v.json").write_text('{"window": {"dim_0": 1}, "tensors": {"x": {"variables": ["torn"]}}}')
-    assert "metadata of 'torn' cannot be used: not valid JSON" in fails(1, "plan", tmp_path / "a.zarr/group", "--view",
-                                                                        tmp_path / "v.json")
+    assert "group/torn/.zarray cannot be used: not valid JSON" in fails(
+        1, "cat", tmp_path / "a.zarr", "group/torn")
+    (tmp_path / "v.json").write_text('{"window": {"dim_0": 1}, "tensors": {"x": '
+                                     '{"variables": ["torn"]}}}')
+    assert "metadata of 'torn' cannot be used: not valid JSON" in fails(
+        1, "plan", tmp_path / "a.zarr/group", "--view", tmp_path / "v.json")
 
 
 def test_links_that_lead_nowhere(fails, good, tmp_path):
-    array = zarr.create_array(tmp_path / "a.zarr", shape=(4,), chunks=(2,), dtype="f4", zarr_format=2, fill_value=7)
+    array = zarr.create_array(tmp_path / "a.zarr", shape=(4,), chunks=(2,), dtype="f4",
+                              zarr_format=2, fill_value=7)
     array[...] = 1
     (tmp_path / "a.zarr/1").rename(tmp_path / "elsewhere")
-    assert good("cat", tmp_path / "a.zarr", "/", "--format", "json", "--decode", "raw") == b"[1.0, 1.0, 7.0, 7.0]\n"
+    assert good("cat", tmp_path / "a.zarr", "/", "--format", "json", "--decode",
+                "raw") == b"[1.0, 1.0, 7.0, 7.0]\n"
     (tmp_path / "a.zarr/1").symlink_to(tmp_path / "elsewhere")
     assert good("cat", tmp_path / "a.zarr", "/", "--format", "json", "--decode", "raw",
                 "--follow-links") == b"[1.0, 1.0, 1.0, 1.0]\n"
@@ -233,7 +245,8 @@ def test_metadata_behind_a_link_outside_is_one_problem(good, tmp_path, document)
 
 
 def test_a_damaged_chunk_is_an_error_that_names_it(fails, tmp_path):
-    zarr.create_array(tmp_path / "a.zarr", data=sample("f4", (64, 64)), chunks=(32, 32), zarr_format=2)
+    zarr.create_array(tmp_path / "a.zarr", data=sample("f4", (64, 64)), chunks=(32, 32),
+                      zarr_format=2)
     chunk = tmp_path / "a.zarr/1.0"
     data = bytearray(chunk.read_bytes())
     data[16:] = b"\xa5" * (len(data) - 16)

@@ -26,13 +26,16 @@ VALUES = np.random.default_rng(5).integers(0, 1000, (40, 30)).astype("i4")
 
 def check(store, *options, exit_code=0):
     """The --json document."""
-    done = subprocess.run([PROGRAM, "check", str(store), "--json", *map(str, options)], capture_output=True, timeout=120)
-    assert done.returncode == exit_code, (done.returncode, done.stderr.decode(), done.stdout.decode()[:2000])
+    done = subprocess.run([PROGRAM, "check", str(store), "--json", *map(str, options)],
+                          capture_output=True, timeout=120)
+    assert done.returncode == exit_code, (done.returncode, done.stderr.decode(),
+                                          done.stdout.decode()[:2000])
     return json.loads(done.stdout)
 
 
 def text(store, *options):
-    return subprocess.run([PROGRAM, "check", str(store), *map(str, options)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([PROGRAM, "check", str(store), *map(str, options)], capture_output=True,
+                          text=True, timeout=120)
 
 
 def only(found, **expected):
@@ -75,7 +78,8 @@ def made(tmp_path_factory):
         path = tmp_path_factory.mktemp("made") / "s.zarr"
         group = zarr.open_group(path, mode="w", zarr_format=zarr_format)
         for name, options in arrays.items():
-            group.create_array(name, shape=VALUES.shape, chunks=(10, 10), dtype="i4", **options)[...] = VALUES
+            group.create_array(name, shape=VALUES.shape, chunks=(10, 10), dtype="i4",
+                               **options)[...] = VALUES
         stores[zarr_format] = path
     return stores
 
@@ -96,11 +100,14 @@ def chunk_file(store, zarr_format, name, chunk=(1, 2)):
 def test_a_healthy_store(made, zarr_format):
     found = check(made[zarr_format])
     count = len(V2 if zarr_format == 2 else V3)
-    assert (found["problems"], found["findings"], found["notes"], found["not_checked"]) == (0, [], [], [])
-    assert (found["arrays"], found["chunks"], found["objects"], found["missing_chunks"]) == (count, 12 * count, 12 * count, 0)
+    assert (found["problems"], found["findings"], found["notes"],
+            found["not_checked"]) == (0, [], [], [])
+    assert (found["arrays"], found["chunks"], found["objects"],
+            found["missing_chunks"]) == (count, 12 * count, 12 * count, 0)
     assert found["decoded_bytes"] == 12 * count * 400
     done = text(made[zarr_format])
-    assert done.returncode == 0 and done.stderr == "" and done.stdout.endswith("no problems found\n")
+    assert (done.returncode == 0 and done.stderr == ""
+            and done.stdout.endswith("no problems found\n"))
 
 
 @pytest.mark.parametrize("zarr_format, name", CASES)
@@ -127,7 +134,8 @@ def test_a_changed_byte(copy, zarr_format, name):
 
 
 # Decoders of zlib streams, zarr-python's too, end at the stream's end.
-@pytest.mark.parametrize("zarr_format, name", [case for case in CASES if case[1] not in ("zlib", "bz2")])
+@pytest.mark.parametrize("zarr_format, name",
+                         [case for case in CASES if case[1] not in ("zlib", "bz2")])
 def test_extended(copy, zarr_format, name):
     store = copy(zarr_format)
     with chunk_file(store, zarr_format, name).open("ab") as file:
@@ -158,7 +166,8 @@ def test_the_text(copy):
     done = text(store)
     assert done.returncode == 1
     assert "crc32c" in done.stdout and "1.2" in done.stdout and "checksum" in done.stdout
-    assert done.stderr.count("\n") == 1 and done.stderr.startswith("batchfs: check failed: 1 problem was found")
+    assert (done.stderr.count("\n") == 1
+            and done.stderr.startswith("batchfs: check failed: 1 problem was found"))
 
 
 def test_metadata_that_is_not_json(copy):
@@ -190,18 +199,20 @@ def test_what_is_no_chunk_is_noted(copy):
     (store / "raw/c/01/1").write_bytes(b"x")
     (store / "raw/c/1/x").mkdir()
     found = check(store)
-    assert sorted(note["key"] for note in found["notes"]) == ["raw/c/01/1", "raw/c/1/2.partial", "raw/c/1/x", "raw/c/9/0"]
+    assert sorted(note["key"] for note in found["notes"]) == [
+        "raw/c/01/1", "raw/c/1/2.partial", "raw/c/1/x", "raw/c/9/0"]
     assert "outside" in next(note["why"] for note in found["notes"] if note["key"] == "raw/c/9/0")
 
 
-# ---- shards: 20 x 20 with chunks of 5 x 10, so 8 in each; the last ones reach over the array's edge ----
+# ---- shards: 20 x 20 with chunks of 5 x 10, so 8 in each; the last ones reach over the array's edg
 
 @pytest.fixture(params=["end", "start"])
 def sharded(request, tmp_path):
     path = tmp_path / "shards.zarr"
-    codec = ShardingCodec(chunk_shape=(5, 10), codecs=[BytesCodec(), Crc32cCodec()], index_location=request.param)
-    array = zarr.create_array(path, shape=(40, 30), chunks=(20, 20), dtype="i4", serializer=codec, compressors=None,
-                              filters=None)
+    codec = ShardingCodec(chunk_shape=(5, 10), codecs=[BytesCodec(), Crc32cCodec()],
+                          index_location=request.param)
+    array = zarr.create_array(path, shape=(40, 30), chunks=(20, 20), dtype="i4", serializer=codec,
+                              compressors=None, filters=None)
     array[...] = VALUES
     return path, request.param
 
@@ -284,7 +295,8 @@ def test_an_entry_over_the_index(sharded):
     entries[5, 0] = shard.stat().st_size - entries[5, 1] - 8 if location == "end" else 8
     write()
     found = check(path, exit_code=1)
-    assert "index" in next(f["why"] for f in found["findings"] if f["what"] == "shard index" and f["chunk"] == "2.1")
+    assert "index" in next(f["why"] for f in found["findings"] if f["what"] == "shard index"
+                           and f["chunk"] == "2.1")
 
 
 def test_an_entry_of_a_wrong_size(sharded):
@@ -309,17 +321,20 @@ def test_a_view_checks_what_it_selects(tmp_path):
     path = tmp_path / "v.zarr"
     group = zarr.open_group(path, mode="w", zarr_format=2)
     for name in ("a", "b"):
-        array = group.create_array(name, shape=(40, 30), chunks=(10, 10), dtype="f4", compressors=None)
+        array = group.create_array(name, shape=(40, 30), chunks=(10, 10), dtype="f4",
+                                   compressors=None)
         array[...] = VALUES
         array.attrs["_ARRAY_DIMENSIONS"] = ["time", "x"]
     (path / "a/3.0").write_bytes(b"")
     (path / "a/0.0").unlink()
     (path / "b/0.0").write_bytes(b"")
     view = tmp_path / "view.json"
-    view.write_text(json.dumps({"variables": ["a"], "window": {"time": 1}, "select": {"time": {"from": "#0", "to": "#20"}}}))
+    view.write_text(json.dumps({"variables": ["a"], "window": {"time": 1},
+                                "select": {"time": {"from": "#0", "to": "#20"}}}))
     found = check(path, "--view", view)
     assert (found["arrays"], found["chunks"], found["missing_chunks"]) == (1, 5, 1)
-    view.write_text(json.dumps({"variables": ["a"], "window": {"time": 1}, "select": {"time": ["#35", "#5"], "x": "#2"}}))
+    view.write_text(json.dumps({"variables": ["a"], "window": {"time": 1},
+                                "select": {"time": ["#35", "#5"], "x": "#2"}}))
     found = check(path, "--view", view, exit_code=1)
     only(found, array="a", chunk="3.0")
     assert (found["chunks"], found["missing_chunks"]) == (1, 1)
@@ -332,10 +347,12 @@ def test_a_view_checks_what_its_samples_reach(tmp_path):
     array[...] = VALUES
     array.attrs["_ARRAY_DIMENSIONS"] = ["time", "x"]
     (path / "a/1.0").write_bytes(b"")
-    view = {"window": {"time": 2}, "samples": {"where": {"time": [{"from": "#0", "to": "#9"}, {"from": "#19", "to": "#30"}]}}}
+    view = {"window": {"time": 2}, "samples": {
+        "where": {"time": [{"from": "#0", "to": "#9"}, {"from": "#19", "to": "#30"}]}}}
     (tmp_path / "view.json").write_text(json.dumps(view))
     found = check(path, "--view", tmp_path / "view.json")
-    assert found["chunks"] == 2 * 3  # windows begin at even positions: 0 to 9 and 20 to 29 are reached
+    # windows begin at even positions: 0 to 9 and 20 to 29 are reached
+    assert found["chunks"] == 2 * 3
     view["samples"]["where"]["time"].append("#18")
     (tmp_path / "view.json").write_text(json.dumps(view))
     only(check(path, "--view", tmp_path / "view.json", exit_code=1), array="a", chunk="1.0")
@@ -417,7 +434,8 @@ def test_entries_of_a_cache(copy, web, tmp_path):
     zarr.consolidate_metadata(store)
     address, cache = web(store), tmp_path / "cache"
     for name in ("raw", "zstd"):
-        subprocess.run([PROGRAM, "cat", address, name, "--cache-dir", cache], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        subprocess.run([PROGRAM, "cat", address, name, "--cache-dir", cache], check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
     found = check(address, "--cache-dir", cache)
     entries = sorted(path for path in (cache / "batchfs-1").glob("??/*") if path.is_file())
     assert found["cache_entries"] == len(entries) >= 24
@@ -427,7 +445,8 @@ def test_entries_of_a_cache(copy, web, tmp_path):
     entries[7].write_bytes(entries[7].read_bytes()[:100])
     entries[9].write_bytes(entries[8].read_bytes())
     found = check(address, "--cache-dir", cache, exit_code=1)
-    assert {(f["what"], f["key"]) for f in found["findings"]} == {("cache entry", str(entries[i])) for i in (3, 7, 9)}
+    assert {(f["what"], f["key"]) for f in found["findings"]} == {
+        ("cache entry", str(entries[i])) for i in (3, 7, 9)}
     assert entries[3].read_bytes() == data, "check changes nothing"
 
 
@@ -448,18 +467,21 @@ def test_many_chunks_in_little_memory(tmp_path):
 
 
 def test_a_chunk_larger_than_the_memory_is_not_checked(tmp_path):
-    zarr.create_array(tmp_path / "big.zarr", shape=(1000, 1000), chunks=(1000, 1000), dtype="f4")[...] = 1
+    zarr.create_array(tmp_path / "big.zarr", shape=(1000, 1000), chunks=(1000, 1000),
+                      dtype="f4")[...] = 1
     found = check(tmp_path / "big.zarr", "--memory", "1M")
     assert [entry["name"] for entry in found["not_checked"]] == ["/"] and found["chunks"] == 0
 
 
 def test_the_list_is_bounded(tmp_path):
-    array = zarr.create_array(tmp_path / "bad.zarr", shape=(1500,), chunks=(1,), dtype="i4", compressors=None)
+    array = zarr.create_array(tmp_path / "bad.zarr", shape=(1500,), chunks=(1,), dtype="i4",
+                              compressors=None)
     array[...] = np.arange(1500) + 1
     for file in (tmp_path / "bad.zarr/c").iterdir():
         file.write_bytes(b"x")
     found = check(tmp_path / "bad.zarr", exit_code=1)
-    assert (found["problems"], len(found["findings"]), found["findings_not_listed"]) == (1500, 1000, 500)
+    assert (found["problems"], len(found["findings"]),
+            found["findings_not_listed"]) == (1500, 1000, 500)
     assert "and 500 more" in text(tmp_path / "bad.zarr").stdout
 
 
@@ -476,8 +498,8 @@ def test_strings(tmp_path):
 
 def test_ctrl_c(made, web):
     store = web(made[3] / "raw", 0.5)
-    process = subprocess.Popen([PROGRAM, "check", store, "--json", "--threads", "1"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([PROGRAM, "check", store, "--json", "--threads", "1"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(0.4)
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=30)
@@ -487,7 +509,9 @@ def test_ctrl_c(made, web):
     assert json.loads(out)["interrupted"] is True and json.loads(out)["problems"] == 0
 
 
-@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["x.zarr", "--depth"], ["x.zarr", "--threads", "0"]])
+@pytest.mark.parametrize("arguments",
+                         [[], ["a", "b"], ["x.zarr", "--depth"], ["x.zarr", "--threads", "0"]])
 def test_usage(arguments):
-    done = subprocess.run([PROGRAM, "check", *arguments], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([PROGRAM, "check", *arguments], capture_output=True, text=True,
+                          timeout=30)
     assert done.returncode == 2 and done.stderr.count("\n") == 1

@@ -11,10 +11,11 @@ import pytest
 import zarr
 from watching import eventually
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 
-NEEDED = {"kernel", "passthrough", "direct-io mmap", "/dev/fuse", "fusermount3", "allow-other", "open files", "locked memory",
-          "huge pages", "memory"}
+NEEDED = {"kernel", "passthrough", "direct-io mmap", "/dev/fuse", "fusermount3", "allow-other",
+          "open files", "locked memory", "huge pages", "memory"}
 
 
 def run(batchfs, *arguments):
@@ -45,13 +46,15 @@ def test_for_people(batchfs):
         assert line.split()[0] in ("ok", "note", "problem", "->"), line
 
 
-@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse is missing: nothing can be mounted")
+@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK),
+                    reason="/dev/fuse is missing: nothing can be mounted")
 def test_the_ways_of_reading_are_measured(batchfs):
     checks = {check["topic"]: check for check in run(batchfs, "--json")}
     if "mounting" in checks:
         pytest.skip(checks["mounting"]["found"])
     assert checks["read by batchfs"]["found"].endswith("GB/s")
-    if checks["passthrough"]["state"] == "ok" and os.geteuid() == 0 and "mapped by the kernel" in checks:
+    if (checks["passthrough"]["state"] == "ok" and os.geteuid() == 0
+            and "mapped by the kernel" in checks):
         assert checks["read by the kernel"]["found"].endswith("GB/s")
     with open("/proc/mounts") as mounts:
         assert "batchfs-doctor" not in mounts.read()
@@ -73,7 +76,8 @@ def test_a_chunk_and_a_batch_are_timed(batchfs, weather):
 def test_a_damaged_chunk(batchfs, weather, tmp_path):
     shutil.copytree(weather, tmp_path / "a.zarr")
     for chunk in (tmp_path / "a.zarr").rglob("*"):
-        if chunk.is_file() and chunk.parent.name != "a.zarr" and "coordinate" not in chunk.name and not chunk.name.startswith((".z", "zarr.")):
+        if (chunk.is_file() and chunk.parent.name != "a.zarr" and "coordinate" not in chunk.name
+                and not chunk.name.startswith((".z", "zarr."))):
             chunk.write_bytes(b"broken")
     checks = {check["topic"]: check for check in run(batchfs, tmp_path / "a.zarr", "--json")}
     assert checks["store"]["state"] == "ok"
@@ -90,7 +94,8 @@ def test_a_store_without_variables(batchfs, tmp_path):
 @pytest.mark.parametrize("store, options, words", [
     ("nothing.zarr", [], "check the path"),
     ("http://127.0.0.1:9/x.zarr", ["--retries", "0", "--timeout", "2"], "check the network"),
-    ("s3://bucket/x.zarr", ["--endpoint", "http://127.0.0.1:9", "--anon", "--retries", "0", "--timeout", "2"], "--endpoint"),
+    ("s3://bucket/x.zarr", ["--endpoint", "http://127.0.0.1:9", "--anon", "--retries", "0",
+                            "--timeout", "2"], "--endpoint"),
 ])
 def test_the_next_step_fits_the_error(batchfs, tmp_path, monkeypatch, store, options, words):
     monkeypatch.chdir(tmp_path)
@@ -105,8 +110,8 @@ def test_a_store_that_is_not_there(batchfs, tmp_path):
 
 
 def test_a_store_that_does_not_answer(batchfs):
-    checks = {check["topic"]: check
-              for check in run(batchfs, "http://127.0.0.1:9/x.zarr", "--json", "--retries", "0", "--timeout", "2")}
+    checks = {check["topic"]: check for check in run(batchfs, "http://127.0.0.1:9/x.zarr", "--json",
+                                                     "--retries", "0", "--timeout", "2")}
     assert checks["store"]["state"] == "problem" and checks["store"]["next"]
 
 
@@ -144,7 +149,8 @@ def test_a_mount_that_hangs(batchfs, mounted):
     try:
         # Each thread stops when it next runs, which takes a while on a busy machine.
         tasks = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
-        assert eventually(lambda: all((task / "stat").read_text().rsplit(")", 1)[1].split()[0] == "T" for task in tasks))
+        assert eventually(lambda: all((task / "stat").read_text().rsplit(")", 1)[1].split()[0]
+                                      == "T" for task in tasks))
         checks = {check["topic"]: check for check in run(batchfs, mounted, "--json")}
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -162,7 +168,8 @@ def test_a_mount_that_has_died(batchfs, mounted):
 
 
 BROKEN = {
-    "no /dev/fuse": ("umount /dev/fuse 2>/dev/null; mount -t tmpfs none /dev", "/dev/fuse", "problem"),
+    "no /dev/fuse": ("umount /dev/fuse 2>/dev/null; mount -t tmpfs none /dev", "/dev/fuse",
+                     "problem"),
     "no fuse.conf": ("mount --bind /dev/null /etc/fuse.conf", "allow-other", "note"),
     "few open files": ("ulimit -n 512", "open files", "note"),
     "no huge pages": ("mount -t tmpfs none /sys/kernel/mm", "huge pages", "note"),
@@ -172,18 +179,23 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_broken_is_said(name, tmp_path):
-    """In a mount namespace with the fault. Facts that do not concern root are reported for an ordinary user."""
+    """In a mount namespace with the fault. Facts that do not concern root are reported for an
+    ordinary user."""
     how, topic, state = BROKEN[name]
-    if os.geteuid() != 0 or shutil.which("setpriv") is None or \
-            subprocess.run(["unshare", "-m", "mount", "--bind", "/dev/null", "/etc/fuse.conf"], capture_output=True).returncode != 0:
+    if (os.geteuid() != 0 or shutil.which("setpriv") is None
+            or subprocess.run(["unshare", "-m", "mount", "--bind", "/dev/null",
+                               "/etc/fuse.conf"], capture_output=True).returncode != 0):
         pytest.skip("it takes root and a mount namespace to break it")
     for parent in (tmp_path, *tmp_path.parents[:2]):
         parent.chmod(0o755)
     shutil.copy(PROGRAM, tmp_path / "batchfs")
     (tmp_path / "tmp").mkdir()
-    as_nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups" if topic in ("allow-other", "huge pages") else ""
-    done = subprocess.run(["unshare", "-m", "sh", "-c", f"{how}; exec {as_nobody} {tmp_path}/batchfs doctor --json"],
-                          env=os.environ | {"TMPDIR": str(tmp_path / "tmp")}, capture_output=True, text=True, timeout=120)
+    as_nobody = ("setpriv --reuid=65534 --regid=65534 --clear-groups"
+                 if topic in ("allow-other", "huge pages") else "")
+    done = subprocess.run(["unshare", "-m", "sh",
+                           "-c", f"{how}; exec {as_nobody} {tmp_path}/batchfs doctor --json"],
+                          env=os.environ | {"TMPDIR": str(tmp_path / "tmp")}, capture_output=True,
+                          text=True, timeout=120)
     found = [check for check in json.loads(done.stdout)["checks"] if check["topic"] == topic]
     assert [check["state"] for check in found] == [state], done.stdout
     assert found[0]["found"]

@@ -1,4 +1,5 @@
-"""Stores with dimensions of length 0, with and without coordinates: every command ends well or with one clear line."""
+"""Stores with dimensions of length 0, with and without coordinates: every command ends well or with
+one clear line."""
 
 import io
 import json
@@ -18,15 +19,17 @@ COORDINATES = {
 
 def before_the_first_append(coordinate):
     """No time yet; `space` has elements, `scalar` no dimension, `x` labels."""
-    return xr.Dataset({"v": (("time", "x"), np.zeros((0, 4), "f4")), "flags": ("time", np.zeros(0, "?")),
-                       "space": ("x", np.arange(1.0, 5)), "scalar": ((), 7)},
+    return xr.Dataset({"v": (("time", "x"), np.zeros((0, 4), "f4")),
+                       "flags": ("time", np.zeros(0, "?")), "space": ("x", np.arange(1.0, 5)),
+                       "scalar": ((), 7)},
                       {"x": np.arange(1, 5)} | ({} if coordinate is None else {"time": coordinate}))
 
 
 def without_elements():
-    return xr.Dataset({"v": (("time", "x", "y"), np.zeros((0, 0, 0), "f4")), "w": ("x", np.zeros(0, "M8[ns]")),
-                       "plain": (("x", "u"), np.zeros((0, 3), "i2"))},
-                      {"x": np.array([], "f4"), "time": np.array([], "M8[ns]"), "lat": ("x", np.zeros(0))})
+    return xr.Dataset(
+        {"v": (("time", "x", "y"), np.zeros((0, 0, 0), "f4")), "w": ("x", np.zeros(0, "M8[ns]")),
+         "plain": (("x", "u"), np.zeros((0, 3), "i2"))},
+        {"x": np.array([], "f4"), "time": np.array([], "M8[ns]"), "lat": ("x", np.zeros(0))})
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["v2", "v3"])
@@ -56,24 +59,30 @@ VIEWS = {
     "along the empty dimension": {"window": {"time": 1}},
     "of what has elements": {"window": {"x": 1}, "variables": ["space"]},
     "of what has none": {"window": {"x": 1}, "variables": ["v"]},
-    "of positions": {"window": {"x": 1}, "variables": ["v"], "select": {"time": {"from": "#0", "to": "#1"}}},
+    "of positions": {"window": {"x": 1}, "variables": ["v"],
+                     "select": {"time": {"from": "#0", "to": "#1"}}},
     "of a label": {"window": {"x": 1}, "variables": ["v"], "select": {"time": "2000-01-01"}},
-    "of the nearest label": {"window": {"x": 1}, "variables": ["v"], "select": {"time": {"nearest": "3"}}},
-    "of a range": {"window": {"x": 1}, "variables": ["v"], "select": {"time": {"from": "0", "to": "9"}}},
-    "stacked": {"window": {"x": 1}, "tensors": {"t": {"variables": ["v"], "stack": "channel", "dims": ["channel", "x"]}}},
+    "of the nearest label": {"window": {"x": 1}, "variables": ["v"],
+                             "select": {"time": {"nearest": "3"}}},
+    "of a range": {"window": {"x": 1}, "variables": ["v"],
+                   "select": {"time": {"from": "0", "to": "9"}}},
+    "stacked": {"window": {"x": 1}, "tensors": {"t": {"variables": ["v"], "stack": "channel",
+                                                      "dims": ["channel", "x"]}}},
     "padded": {"window": {"time": {"size": 2, "edge": "pad"}}, "variables": ["v"]},
     "round": {"window": {"time": {"size": 2, "wrap": True}}, "variables": ["v"]},
     "split": {"window": {"time": 1}, "split": {"train": 0.8, "test": 0.2}},
     "spaced": {"window": {"time": 1}, "samples": {"spacing": {"time": "6h"}}},
-    "offsets": {"window": {"time": 1}, "tensors": {"t": {"variables": ["v"], "offsets": {"time": [0, 1]}}}},
-    "durations": {"window": {"time": 1}, "tensors": {"t": {"variables": ["v"], "offsets": {"time": ["0h", "6h"]}}}},
+    "offsets": {"window": {"time": 1},
+                "tensors": {"t": {"variables": ["v"], "offsets": {"time": [0, 1]}}}},
+    "durations": {"window": {"time": 1},
+                  "tensors": {"t": {"variables": ["v"], "offsets": {"time": ["0h", "6h"]}}}},
     "coarse": {"window": {"x": 2}, "tensors": {"t": {"variables": ["v"], "coarsen": {"time": 2}}}},
-    "normalized": {"window": {"x": 1}, "variables": ["v"], "normalize": {"method": "zscore", "statistics": {
-        "v": {"dims": ["time"], "mean": [], "std": []}}}},
+    "normalized": {"window": {"x": 1}, "variables": ["v"], "normalize": {
+        "method": "zscore", "statistics": {"v": {"dims": ["time"], "mean": [], "std": []}}}},
     "xbatcher": {"xbatcher": {"input_dims": {"x": 2}}},
     "xbatcher along it": {"xbatcher": {"input_dims": {"time": 2}}},
-    "the day": {"window": {"x": 1}, "tensors": {"t": {"variables": ["v", {"make": "day_of_year"}], "stack": "c",
-                                                    "broadcast": True}}},
+    "the day": {"window": {"x": 1}, "tensors": {"t": {"variables": ["v", {"make": "day_of_year"}],
+                                                      "stack": "c", "broadcast": True}}},
 }
 
 
@@ -134,7 +143,8 @@ def test_the_tree_of_a_mount_can_be_read(good, tmp_path, store):
 def test_copies_are_the_same(good, tmp_path, store):
     copy = tmp_path / "copy.zarr"
     good("rechunk", store, "-o", copy)
-    xr.testing.assert_identical(xr.open_zarr(copy, decode_cf=False).load(), xr.open_zarr(store, decode_cf=False).load())
+    xr.testing.assert_identical(xr.open_zarr(copy, decode_cf=False).load(),
+                                xr.open_zarr(store, decode_cf=False).load())
 
 
 @pytest.mark.parametrize("coordinate", COORDINATES)

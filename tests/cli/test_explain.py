@@ -12,11 +12,13 @@ from touched_chunks import rows, stored_at, touched
 
 SHAPE, CHUNKS = (40, 12, 30), (8, 5, 10)
 SIZES = (3, 4)
-VIEW = {"name": "v", "variables": ["a", "b"], "window": {"time": {"size": 3, "stride": 3}, "y": {"size": 4, "stride": 4}},
+VIEW = {"name": "v", "variables": ["a", "b"],
+        "window": {"time": {"size": 3, "stride": 3}, "y": {"size": 4, "stride": 4}},
         "batch": {"size": 5}, "order": {"shuffle": "global", "seed": 5}}
 CODECS = {
     "zstd": {"compressors": zarr.codecs.ZstdCodec(level=1)},
-    "blosc": {"compressors": zarr.codecs.BloscCodec(cname="zstd", shuffle="shuffle", blocksize=256)},
+    "blosc": {"compressors": zarr.codecs.BloscCodec(cname="zstd", shuffle="shuffle",
+                                                    blocksize=256)},
     "one block": {"compressors": zarr.codecs.BloscCodec(cname="zstd", shuffle="shuffle")},
     "none": {"compressors": None},
     "shards": {"compressors": zarr.codecs.ZstdCodec(level=1), "shards": (16, 5, 30)},
@@ -26,7 +28,8 @@ CODECS = {
 def make(path, codec, missing=()):
     group = zarr.create_group(path)
     for seed, name in enumerate("ab"):
-        array = group.create_array(name, shape=SHAPE, chunks=CHUNKS, dtype="f4", dimension_names=["time", "y", "x"], **CODECS[codec])
+        array = group.create_array(name, shape=SHAPE, chunks=CHUNKS, dtype="f4",
+                                   dimension_names=["time", "y", "x"], **CODECS[codec])
         values = np.random.default_rng(seed).integers(1, 99, SHAPE)
         for chunk in missing:
             values[tuple(slice(i * c, (i + 1) * c) for i, c in zip(chunk, CHUNKS))] = 0
@@ -62,7 +65,8 @@ def test_the_chunks_are_those_that_the_windows_touch(good, tmp_path, write, code
         assert (found["batch"], found["epoch"], found["samples"]) == (batch, 0, len(own))
         assert found["chunks"] == found["chunks_listed"] == len(expected)
         listed = {(chunk["array"], tuple(chunk["chunk"])): chunk for chunk in found["list"]}
-        assert {key: (c["needed"]["start"], c["needed"]["shape"]) for key, c in listed.items()} == expected
+        assert {key: (c["needed"]["start"], c["needed"]["shape"])
+                for key, c in listed.items()} == expected
         for key, chunk in listed.items():
             stored = stored_at(store, *key)
             is_new = seen.setdefault(key, batch) == batch
@@ -72,7 +76,8 @@ def test_the_chunks_are_those_that_the_windows_touch(good, tmp_path, write, code
             assert chunk["from"] == ("memory" if not is_new else "store" if stored else "missing")
             assert (chunk["how"] == "decoded") == is_new and chunk["decoded_by"] == seen[key]
         read = found["read_in_order"]
-        assert read["whole"] + read["in_part"] + read["missing"] + read["kept"] + read["joined"] == len(expected)
+        assert (read["whole"] + read["in_part"] + read["missing"] + read["kept"]
+                + read["joined"] == len(expected))
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -97,17 +102,20 @@ def test_bytes_of_a_batch_that_is_read_alone(good, tmp_path, write, codec):
     else:
         parts = sum(run <= chunk_bytes // 2 for run in runs)
         assert (alone["in_part"], alone["whole"]) == (parts, len(boxes) - parts) and parts > 0
-        assert alone["decoded_bytes"] == sum(run if run <= chunk_bytes // 2 else chunk_bytes for run in runs)
+        assert alone["decoded_bytes"] == sum(run if run <= chunk_bytes // 2 else chunk_bytes
+                                             for run in runs)
         for chunk in found["list"]:
             if chunk["from"] == "store" and chunk["in_part"]:
-                assert chunk["why"] == "part_is_less" and chunk["cost"]["parts"] + chunk["cost"]["later"] < chunk["cost"]["limit"]
+                assert (chunk["why"] == "part_is_less" and chunk["cost"]["parts"]
+                        + chunk["cost"]["later"] < chunk["cost"]["limit"])
     assert alone["fetched_bytes_are"] == ("estimate" if codec == "blosc" else "exact")
 
 
 def test_with_little_memory_chunks_are_decoded_again(good, tmp_path, write):
     store, view = make(tmp_path / "s.zarr", "zstd"), write()
     batches = 1 + int(rows(good, store, view)[-1, 0])
-    decoded = {memory: sum(explain(good, store, view, b, "--memory", memory)["read_in_order"]["whole"] for b in range(batches))
+    decoded = {memory: sum(explain(good, store, view, b, "--memory",
+                                   memory)["read_in_order"]["whole"] for b in range(batches))
                for memory in ("30K", "1G")}
     assert decoded["1G"] == 2 * 5 * 3 * 3 < decoded["30K"]
 
@@ -116,12 +124,14 @@ def test_where_all_chunks_stay_later_epochs_read_nothing(good, tmp_path, write):
     store, view = make(tmp_path / "s.zarr", "zstd"), write(epochs=2)
     found = explain(good, store, view, 0, "--epoch", 1)
     assert found["read_in_order"]["kept"] == found["chunks"] > 0 and found["epoch"] == 1
-    assert "decoded by an earlier epoch, stays in memory" in good("plan", store, "--view", view, "--explain", 0, "--epoch", 1).decode()
+    assert "decoded by an earlier epoch, stays in memory" in good(
+        "plan", store, "--view", view, "--explain", 0, "--epoch", 1).decode()
 
 
 def test_long_lists_are_cut_and_counted(good, tmp_path):
     store = tmp_path / "s.zarr"
-    zarr.create_group(store).create_array("a", shape=(2, 5000), chunks=(1, 1), dtype="f4", dimension_names=["time", "x"])
+    zarr.create_group(store).create_array("a", shape=(2, 5000), chunks=(1, 1), dtype="f4",
+                                          dimension_names=["time", "x"])
     (tmp_path / "view.json").write_text(json.dumps({"window": {"time": 1}, "batch": 1}))
     found = explain(good, store, tmp_path / "view.json", 1)
     assert (found["chunks"], found["chunks_listed"], len(found["list"])) == (5000, 4096, 4096)
@@ -131,10 +141,13 @@ def test_long_lists_are_cut_and_counted(good, tmp_path):
 
 def test_the_text_says_why(good, tmp_path, write):
     view = write()
-    texts = {codec: good("plan", make(tmp_path / codec, codec), "--view", view, "--explain", 0).decode() for codec in CODECS}
-    for codec, words in {"zstd": "whole: its codecs decode nothing less", "shards": "whole: its codecs decode nothing less",
+    texts = {codec: good("plan", make(tmp_path / codec, codec), "--view", view, "--explain",
+                         0).decode() for codec in CODECS}
+    for codec, words in {"zstd": "whole: its codecs decode nothing less",
+                         "shards": "whole: its codecs decode nothing less",
                          "none": "part: uncompressed, only needed bytes are read"}.items():
-        assert texts[codec].startswith("Batch 0 of epoch 0 of view v: 5 samples, ") and words in texts[codec]
+        assert (texts[codec].startswith("Batch 0 of epoch 0 of view v: 5 samples, ")
+                and words in texts[codec])
     assert "of the whole" in texts["blosc"]
 
 
@@ -145,7 +158,8 @@ def served(tmp_path):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                             functools.partial(Handler, directory=tmp_path))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -171,6 +185,8 @@ def test_chunks_that_the_disk_cache_holds(good, tmp_path, write, served, codec):
 def test_wrong_use(good, fails, tmp_path, write):
     store, view = make(tmp_path / "s.zarr", "zstd"), write()
     batches = 1 + int(rows(good, store, view)[-1, 0])
-    assert f"there is no batch {batches}: an epoch has {batches}, numbered from 0" in fails(1, "plan", store, "--view", view, "--explain", batches)
-    assert "--epoch goes with --windows or --explain" in fails(2, "plan", store, "--view", view, "--epoch", 1)
+    assert f"there is no batch {batches}: an epoch has {batches}, numbered from 0" in fails(
+        1, "plan", store, "--view", view, "--explain", batches)
+    assert "--epoch goes with --windows or --explain" in fails(
+        2, "plan", store, "--view", view, "--epoch", 1)
     assert "--world" in fails(2, "plan", store, "--view", view, "--explain", 0, "--world", 2)

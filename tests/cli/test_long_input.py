@@ -18,7 +18,8 @@ def test_an_error_line_is_bounded(batchfs, weather, tmp_path, command):
 
 def test_a_long_view_file_is_refused(fails, weather, tmp_path):
     view = tmp_path / "view.json"
-    view.write_text(json.dumps({"window": {"time": 1}, "select": {"time": ["2000-01-01T00"] * 800_000}}))
+    view.write_text(json.dumps({"window": {"time": 1},
+                                "select": {"time": ["2000-01-01T00"] * 800_000}}))
     assert view.stat().st_size > 12_000_000
     line = fails(1, "plan", weather, "--view", view)
     assert f"it has {view.stat().st_size} bytes, and a view file may have 2 MiB" in line

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 import xarray as xr
 
-VIEW = {"name": "v", "sources": {"a": {}, "rain": {"store": "rain", "join": {"time": "exact"}}}, "window": {"time": 1},
-        "tensors": {"x": {"variables": ["t"]}, "y": {"variables": ["rain:pr"]}}, "batch": {"size": 3}, "order": {"shuffle": "global", "seed": 1}}
+VIEW = {"name": "v", "sources": {"a": {}, "rain": {"store": "rain", "join": {"time": "exact"}}},
+        "window": {"time": 1},
+        "tensors": {"x": {"variables": ["t"]}, "y": {"variables": ["rain:pr"]}},
+        "batch": {"size": 3}, "order": {"shuffle": "global", "seed": 1}}
 
 
 def write(path, name, hours):
     values = np.random.default_rng(len(hours)).standard_normal((len(hours), 4)).astype("f4")
-    dataset = xr.Dataset({name: (("time", "x"), values, {"units": "mm"})}, {"time": np.datetime64("2000-01-01", "ns") + np.array(hours) * np.timedelta64(1, "h")})
+    dataset = xr.Dataset({name: (("time", "x"), values, {"units": "mm"})}, {
+        "time": np.datetime64("2000-01-01", "ns") + np.array(hours) * np.timedelta64(1, "h")})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         dataset.to_zarr(path, zarr_format=3, encoding={name: {"chunks": (4, 4)}})
@@ -38,7 +41,8 @@ def test_inspect_shows_each_store(good, stores, tmp_path):
     told = json.loads(good("inspect", *words(tmp_path), "--json"))
     alone = json.loads(good("inspect", tmp_path / "rain.zarr", "--json"))
     assert told["stores"] == {"rain": alone}
-    assert {key: value for key, value in told.items() if key != "stores"} == json.loads(good("inspect", tmp_path / "a.zarr", "--json"))
+    assert {key: value for key, value in told.items()
+            if key != "stores"} == json.loads(good("inspect", tmp_path / "a.zarr", "--json"))
     text = good("inspect", *words(tmp_path)).decode()
     assert "\nrain:\n" in text and text.index("\nrain:\n") < text.index(" pr ")
 
@@ -69,11 +73,14 @@ def test_an_export_of_other_stores_is_not_continued(good, fails, stores, tmp_pat
     view = ["--view", tmp_path / "v.json", "--to", "npz", "-o", tmp_path / "out"]
     good("export", *words(tmp_path), *view)
     write(tmp_path / "more.zarr", "pr", range(60))
-    message = fails(1, "export", tmp_path / "a.zarr", "--store", f"rain={tmp_path / 'more.zarr'}", *view)
+    message = fails(1, "export", tmp_path / "a.zarr", "--store", f"rain={tmp_path / 'more.zarr'}",
+                    *view)
     assert str(tmp_path / "out") in message
 
 
 def test_a_store_that_is_not_there(fails, stores, tmp_path):
-    for command in (["inspect"], ["show"], ["export", "--view", tmp_path / "v.json", "--to", "npz", "-o", tmp_path / "out"]):
-        message = fails(1, command[0], tmp_path / "a.zarr", "--store", f"rain={tmp_path / 'none.zarr'}", *command[1:])
+    for command in (["inspect"], ["show"], ["export", "--view", tmp_path / "v.json", "--to", "npz",
+                                            "-o", tmp_path / "out"]):
+        message = fails(1, command[0], tmp_path / "a.zarr", "--store",
+                        f"rain={tmp_path / 'none.zarr'}", *command[1:])
         assert "none.zarr" in message

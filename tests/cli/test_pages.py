@@ -34,7 +34,8 @@ def program():
 
 
 def help_of(command):
-    return subprocess.run([program(), command, "--help"], capture_output=True, check=True, text=True).stdout
+    return subprocess.run([program(), command, "--help"], capture_output=True, check=True,
+                          text=True).stdout
 
 
 def options_of(command):
@@ -58,17 +59,20 @@ def test_every_command_is_in_the_man_page_and_in_the_readme():
 
 
 def test_the_view_in_the_readme_is_the_quickstarts():
-    (shown,) = [block for block in re.findall(r"((?:^    .*\n)+)", README, re.M) if '"window"' in block]
-    assert json.loads(shown) == json.loads((ROOT / "tools" / "demo" / "next-month.json").read_text())
+    (shown,) = [block for block in re.findall(r"((?:^    .*\n)+)", README, re.M)
+                if '"window"' in block]
+    assert json.loads(shown) == json.loads(
+        (ROOT / "tools" / "demo" / "next-month.json").read_text())
 
 
-# ---- examples --------------------------------------------------------------------------------------------
+# ---- examples ------------------------------------------------------------------------------------
 
 
 def man_examples():
     """The displays of the page's EXAMPLES, as a shell reads them."""
     text = PAGE[PAGE.index(".Sh EXAMPLES"):]
-    return [block.replace(r"\e", "\\") for block in re.findall(r"^\.Bd.*\n((?s:.*?))^\.Ed$", text, re.M)]
+    return [block.replace(r"\e", "\\")
+            for block in re.findall(r"^\.Bd.*\n((?s:.*?))^\.Ed$", text, re.M)]
 
 
 def example_of(command):
@@ -77,23 +81,27 @@ def example_of(command):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A directory with the store of the examples, which a web server shows as well, and what their places stand for."""
+    """A directory with the store of the examples, which a web server shows as well, and what their
+    places stand for."""
     folder = tmp_path_factory.mktemp("examples")
     time = np.arange("2000-01-01", "2000-03-01", np.timedelta64(1, "D"), dtype="M8[ns]")
     shape = (len(time), 8, 16)
     values = np.random.default_rng(0).normal(280, 10, shape).astype("f4")
     dims = ("time", "latitude", "longitude")
-    coordinates = {"time": time, "latitude": np.linspace(70.0, -70.0, 8), "longitude": np.arange(0, 360, 22.5)}
-    xr.Dataset({"t2m": (dims, values), "msl": (dims, values)}, coordinates).to_zarr(folder / "era5.zarr", zarr_format=2)
+    coordinates = {"time": time, "latitude": np.linspace(70.0, -70.0, 8),
+                   "longitude": np.arange(0, 360, 22.5)}
+    xr.Dataset({"t2m": (dims, values), "msl": (dims, values)}, coordinates).to_zarr(
+        folder / "era5.zarr", zarr_format=2)
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
     handler.log_message = lambda *_: None
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     (folder / "mnt").mkdir()
     yield folder, {"/mnt/era5": str(folder / "mnt"), "/tmp/era5.sock": str(folder / "era5.sock"),
-                   "/scratch/batchfs": str(folder / "cache"), "/etc/bash_completion.d/": str(folder) + "/",
-                   "s3://bucket/": f"http://127.0.0.1:{server.server_port}/"}
-    subprocess.run([program(), "umount", "--lazy", folder / "mnt"], capture_output=True, check=False)
+                   "/scratch/batchfs": str(folder / "cache"), "/etc/bash_completion.d/": str(folder)
+                       + "/", "s3://bucket/": f"http://127.0.0.1:{server.server_port}/"}
+    subprocess.run([program(), "umount", "--lazy", folder / "mnt"], capture_output=True,
+                   check=False)
     server.shutdown()
 
 
@@ -103,16 +111,19 @@ def shell(place, script, code=0):
         script = script.replace(name, stands_for)
     tools = [str(pathlib.Path(path).parent) for path in (program(), sys.executable)]
     environment = {**os.environ, "PATH": ":".join([*tools, os.environ["PATH"]])}
-    done = subprocess.run(["bash", "-euc", script], cwd=folder, capture_output=True, check=False, timeout=120, env=environment)
+    done = subprocess.run(["bash", "-euc", script], cwd=folder, capture_output=True, check=False,
+                          timeout=120, env=environment)
     assert done.returncode == code, (script, done.stderr.decode())
     return done.stdout
 
 
 def with_mount(command):
-    return pytest.param(command, marks=pytest.mark.skipif(not MOUNTABLE, reason="/dev/fuse is missing: nothing can be mounted"))
+    return pytest.param(command, marks=pytest.mark.skipif(
+        not MOUNTABLE, reason="/dev/fuse is missing: nothing can be mounted"))
 
 
-BEFORE_MOUNT = ["inspect", "show", "check", "cat", "view", "plan", "statistics", "batch", "warm", "rechunk", "export", "completion"]
+BEFORE_MOUNT = ["inspect", "show", "check", "cat", "view", "plan", "statistics", "batch", "warm",
+                "rechunk", "export", "completion"]
 OF_A_MOUNT = ["mount", "refresh", "status", "report", "log", "umount"]
 
 
@@ -122,13 +133,15 @@ def test_the_example_of_a_command(place, command):
     if command == "batch":  # a batch of one tensor, as npy
         folder, _ = place
         view = json.loads((folder / "view.json").read_text())
-        (folder / "view.json").write_text(json.dumps({**view, "variables": ["t2m"], "batch": {"size": 5}}))
+        (folder / "view.json").write_text(json.dumps({**view, "variables": ["t2m"],
+                                                      "batch": {"size": 5}}))
     shell(place, example_of(command))
 
 
 def test_the_examples_made_what_they_say(place):
     folder, _ = place
-    taken = xr.open_zarr(folder / "era5.zarr").t2m.sel(time="2000-01", latitude=slice(60, 35)).values
+    taken = xr.open_zarr(folder / "era5.zarr").t2m.sel(time="2000-01",
+                                                       latitude=slice(60, 35)).values
     assert np.array_equal(np.load(folder / "t2m.npy"), taken)
     assert np.load(folder / "batch-7.npy").shape == (5, 1, 8, 16)
     assert "t2m" in json.loads((folder / "stats.json").read_text())["variables"]
@@ -144,13 +157,14 @@ def test_what_the_mount_examples_made(place):
 
 
 def test_no_command_lacks_a_test_of_its_example():
-    elsewhere = {"serve": "stays in the foreground, as the man page's example does not", "top": "wants a terminal",
-                 "doctor": "fails where the machine lacks something"}
+    elsewhere = {"serve": "stays in the foreground, as the man page's example does not",
+                 "top": "wants a terminal", "doctor": "fails where the machine lacks something"}
     assert sorted(BEFORE_MOUNT + OF_A_MOUNT + list(elsewhere)) == sorted(commands())
 
 
-@pytest.mark.parametrize("words", ["batchfs inspect era5", "--select latitude", pytest.param("batchfs mount", marks=pytest.mark.skipif(
-    not MOUNTABLE, reason="/dev/fuse is missing: nothing can be mounted"))])
+@pytest.mark.parametrize("words", ["batchfs inspect era5", "--select latitude", pytest.param(
+    "batchfs mount", marks=pytest.mark.skipif(
+        not MOUNTABLE, reason="/dev/fuse is missing: nothing can be mounted"))])
 def test_the_examples_of_the_man_page(place, words):
     (script,) = [block for block in man_examples() if words in block]
     output = shell(place, script)

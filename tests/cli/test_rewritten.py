@@ -1,4 +1,5 @@
-"""A store that is rewritten with the same metadata, between the processes of a run or while one reads: never a mixture."""
+"""A store that is rewritten with the same metadata, between the processes of a run or while one
+reads: never a mixture."""
 
 import contextlib
 import functools
@@ -20,24 +21,28 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 STEPS = 24
 CHANGED = "the store has changed since the run began: objects of "
-VIEW = {"variables": ["t", "u"], "window": {"time": 1}, "batch": {"size": 4}, "order": {"shuffle": "none"}}
+VIEW = {"variables": ["t", "u"], "window": {"time": 1}, "batch": {"size": 4},
+        "order": {"shuffle": "none"}}
 
 
 def run(*words, ok=True, **options):
-    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=120, **options)
+    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=120,
+                          **options)
     assert (done.returncode == 0) == ok, (done.returncode, done.stderr, done.stdout[-2000:])
     return done.stdout if ok else done.stderr
 
 
 def contents(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*")
+            if path.is_file()}
 
 
 def write_store(path):
     """Chunks of one step, without compression: other values have the same size."""
     group = zarr.open_group(path, mode="w", zarr_format=2)
     for name, first in (("t", 1), ("u", 1000)):
-        array = group.create_array(name, shape=(STEPS, 3, 4), chunks=(1, 3, 4), dtype="f4", compressors=None, fill_value=0.0)
+        array = group.create_array(name, shape=(STEPS, 3, 4), chunks=(1, 3, 4), dtype="f4",
+                                   compressors=None, fill_value=0.0)
         array[:] = first + np.arange(STEPS * 12, dtype="f4").reshape(STEPS, 3, 4)
         array.attrs["_ARRAY_DIMENSIONS"] = ["time", "y", "x"]
     time = group.create_array("time", shape=(STEPS,), chunks=(STEPS,), dtype="i8", compressors=None)
@@ -102,13 +107,15 @@ def command(name, source, view, out):
     if name == "rechunk":
         return ["rechunk", source, "--chunks", "time=3", "-o", out]
     if name.startswith("export"):
-        return ["export", source, "--view", view, "--to", name.split()[1], "--shard-size", "300", "-o", out]
+        return ["export", source, "--view", view, "--to", name.split()[1], "--shard-size", "300",
+                "-o", out]
     if name == "check":
         return ["check", source, "--out", out]
     return [name, source, "--view", view, "--out", out]
 
 
-LOCAL = ["rechunk", "export zarr", "export npz", "export webdataset", "export mds", "statistics", "check"]
+LOCAL = ["rechunk", "export zarr", "export npz", "export webdataset", "export mds", "statistics",
+         "check"]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -140,15 +147,18 @@ def test_tasks_that_see_one_version_finish(place, name):
     else:
         run(*words[:-1], place / "alone")
         names_of_runs = (".batchfs.json",)
-        assert {key: value for key, value in contents(place / "out").items() if key not in names_of_runs} == \
-            {key: value for key, value in contents(place / "alone").items() if key not in names_of_runs}
+        assert {key: value for key, value in contents(place / "out").items()
+                if key not in names_of_runs} == {key: value
+                                                 for key, value in contents(place / "alone").items()
+                                                 if key not in names_of_runs}
 
 
 @pytest.mark.parametrize("name", ["statistics", "check"])
 def test_parts_of_two_versions_are_not_merged(place, name):
     """Also without the store."""
     for task, out in ((0, place / "a"), (1, place / "b")):
-        run(*command(name, place / "s.zarr", place / "view.json", out), "--task", task, "--tasks", 2)
+        run(*command(name, place / "s.zarr", place / "view.json", out), "--task", task, "--tasks",
+            2)
         rewrite(place / "s.zarr", array="u")
     shutil.copy(place / "b" / "part-000001", place / "a")
     assert CHANGED + "'u'" in run(name, "--merge", place / "a", ok=False)
@@ -157,7 +167,8 @@ def test_parts_of_two_versions_are_not_merged(place, name):
 @pytest.mark.parametrize("name", ["statistics", "check"])
 def test_the_store_of_a_merge_is_the_one_that_was_read(place, name):
     for task in range(2):
-        run(*command(name, place / "s.zarr", place / "view.json", place / "out"), "--task", task, "--tasks", 2)
+        run(*command(name, place / "s.zarr", place / "view.json", place / "out"), "--task", task,
+            "--tasks", 2)
     rewrite(place / "s.zarr")
     view = () if name == "check" else ("--view", place / "view.json")
     assert CHANGED + "'t'" in run(name, place / "s.zarr", *view, "--merge", place / "out", ok=False)
@@ -176,7 +187,8 @@ def test_a_finished_output_is_not_taken_for_one_of_the_new_version(place, name):
 
 @pytest.mark.parametrize("name", ["export npz", "statistics"])
 def test_only_what_is_read_counts(place, name):
-    (place / "view.json").write_text(json.dumps({**VIEW, "variables": ["u"], "select": {"time": {"from": "#6", "to": "#17"}}}))
+    (place / "view.json").write_text(json.dumps({**VIEW, "variables": ["u"],
+                                                 "select": {"time": {"from": "#6", "to": "#17"}}}))
     words = command(name, place / "s.zarr", place / "view.json", place / "out")
     run(*words, "--task", 0, "--tasks", 2)
     rewrite(place / "s.zarr", array="t")
@@ -253,7 +265,8 @@ def test_a_further_store(place):
     write_store(place / "more.zarr")
     view = {**VIEW, "variables": ["t", "more:u"], "sources": {"more": {"store": "more"}}}
     (place / "view.json").write_text(json.dumps(view))
-    words = [*command("export npz", place / "s.zarr", place / "view.json", place / "out"), "--store", f"more={place / 'more.zarr'}"]
+    words = [*command("export npz", place / "s.zarr", place / "view.json", place / "out"),
+             "--store", f"more={place / 'more.zarr'}"]
     run(*words, "--task", 0, "--tasks", 3)
     run(*words, "--task", 1, "--tasks", 3)
     rewrite(place / "more.zarr", array="u")
@@ -264,7 +277,8 @@ def test_a_further_store(place):
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
-    """Files with ETags and ranges. Once `server.hold` is set, answers with whole chunks wait for `server.release`."""
+    """Files with ETags and ranges. Once `server.hold` is set, answers with whole chunks wait for
+    `server.release`."""
 
     protocol_version = "HTTP/1.1"
 
@@ -295,7 +309,8 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
     def answer(self, status, body, tag=None, content_range=None):
         self.send_response(status)
-        for key, value in (("ETag", tag), ("Content-Range", content_range), ("Content-Length", len(body))):
+        for key, value in (("ETag", tag), ("Content-Range", content_range),
+                           ("Content-Length", len(body))):
             if value is not None:
                 self.send_header(key, str(value))
         self.end_headers()
@@ -307,7 +322,8 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def served(folder, hold=None):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                             functools.partial(Files, directory=str(folder)))
     server.lock, server.chunks, server.hold = threading.Lock(), 0, hold
     server.held, server.release = threading.Event(), threading.Event()
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -330,7 +346,8 @@ def options_of(name, place):
 @pytest.mark.parametrize("name", REMOTE)
 def test_tasks_of_a_web_server(place, name):
     with served(place) as server:
-        words = [*command(name, server.url, place / "view.json", place / "out"), *options_of(name, place)]
+        words = [*command(name, server.url, place / "view.json", place / "out"),
+                 *options_of(name, place)]
         run(*words, "--task", 0, "--tasks", 3)
         run(*words, "--task", 1, "--tasks", 3)
         rewrite(place / "s.zarr", with_times_restored)
@@ -341,8 +358,10 @@ def test_tasks_of_a_web_server(place, name):
 def test_a_change_while_one_process_reads(place, name):
     with served(place, hold=5) as server:
         out = () if name in ("rechunk", "export npz") else ("--task", "0", "--tasks", "1")
-        words = [*command(name, server.url, place / "view.json", place / "out"), *options_of(name, place), *out]
-        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        words = [*command(name, server.url, place / "view.json", place / "out"),
+                 *options_of(name, place), *out]
+        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
         assert server.held.wait(60)
         rewrite(place / "s.zarr")
         rewrite(place / "s.zarr", array="u")
@@ -350,11 +369,13 @@ def test_a_change_while_one_process_reads(place, name):
         said, _ = process.communicate(timeout=60)
         if name == "check":  # reports the change as a finding
             assert process.returncode == 0, said
-            merged = subprocess.run([PROGRAM, "check", "--merge", str(place / "out"), "--json"], capture_output=True, timeout=60)
+            merged = subprocess.run([PROGRAM, "check", "--merge", str(place / "out"), "--json"],
+                                    capture_output=True, timeout=60)
             said = " ".join({finding["why"] for finding in json.loads(merged.stdout)["findings"]})
         else:
             assert process.returncode != 0
-            assert not (place / "out" / "zarr.json").exists() and not list((place / "out").glob("part-*"))
+            assert not (place / "out" / "zarr.json").exists() and not list((place / "out").glob(
+                "part-*"))
         assert "has changed since it was first read" in said
 
 
@@ -365,7 +386,8 @@ def test_a_chunk_that_appears_while_one_process_reads(place, name):
     late.unlink()
     with served(place, hold=2) as server:
         words = command(name, server.url, place / "view.json", place / "out")
-        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
         assert server.held.wait(60)
         late.write_bytes(data)
         server.release.set()
@@ -379,7 +401,8 @@ def test_an_interrupted_run(place, changes):
     """It continues to the bytes of an uninterrupted one, or is refused."""
     with served(place, hold=10) as server:
         words = command("export npz", server.url, place / "view.json", place / "out")
-        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
         assert server.held.wait(60)
         process.send_signal(signal.SIGINT)
         server.release.set()
@@ -415,7 +438,8 @@ def test_kept_samples_are_of_the_version_that_is_read(place, remote):
         for number in (2, 3):
             blank(paths[number])
             out = place / f"out-{number}"
-            run("export", source, "--view", place / "view.json", "--to", "npz", "-o", out, env=environment)
+            run("export", source, "--view", place / "view.json", "--to", "npz", "-o", out,
+                env=environment)
             batches = [np.load(path)["t"] for path in sorted(out.glob("batch-*.npz"))]
             assert len(batches) == STEPS - (number - 1)
             assert not np.isnan(np.concatenate(batches)).any()
@@ -441,8 +465,9 @@ def test_nothing_is_written_into_a_source(place, words):
     (place / "link").symlink_to(place / "s.zarr")
     before = contents(place / "s.zarr")
     for inside in ("s.zarr/t/1.0.0", "link/new"):
-        names = {"STORE": place / "s.zarr", "OTHER": place / "other.zarr", "VIEW": place / "view.json", "OUT": place / "out",
-                 "IN": place / inside}
-        said = run(*[f"x={place / 's.zarr'}" if word == "x=STORE" else names.get(word, word) for word in words], ok=False)
+        names = {"STORE": place / "s.zarr", "OTHER": place / "other.zarr",
+                 "VIEW": place / "view.json", "OUT": place / "out", "IN": place / inside}
+        said = run(*[f"x={place / 's.zarr'}" if word == "x=STORE" else names.get(word, word)
+                     for word in words], ok=False)
         assert "lies in the store that is read; name a place beside it" in said
     assert contents(place / "s.zarr") == before

@@ -1,5 +1,5 @@
-"""The scan of views that skip missing values: from a web server, with a progress bar, interrupted; what is kept
-of it, and when that is not used."""
+"""The scan of views that skip missing values: from a web server, with a progress bar, interrupted;
+what is kept of it, and when that is not used."""
 
 import contextlib
 import functools
@@ -31,7 +31,8 @@ def store(tmp_path):
     values[7, 3] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        xr.Dataset({"t": (("time", "x"), values)}).to_zarr(tmp_path / "s.zarr", zarr_format=2, consolidated=True,
+        xr.Dataset({"t": (("time", "x"), values)}).to_zarr(tmp_path / "s.zarr",
+                                                           zarr_format=2, consolidated=True,
                                                            encoding={"t": {"chunks": (1, 6)}})
     return tmp_path / "s.zarr"
 
@@ -39,7 +40,8 @@ def store(tmp_path):
 @pytest.fixture
 def view(tmp_path):
     file = tmp_path / "v.json"
-    file.write_text(json.dumps({"variables": ["t"], "window": {"time": 1}, "batch": 4, "missing": {"nan": "skip"}}))
+    file.write_text(json.dumps({"variables": ["t"], "window": {"time": 1}, "batch": 4,
+                                "missing": {"nan": "skip"}}))
     return file
 
 
@@ -51,8 +53,8 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def web(store):
-    """web(seconds): a server of the store's directory that waits before each chunk; gives the address and the
-    list of what it is asked for."""
+    """web(seconds): a server of the store's directory that waits before each chunk; gives the
+    address and the list of what it is asked for."""
     servers = []
 
     def start(seconds=0.0):
@@ -74,9 +76,9 @@ def web(store):
                 pass
 
         class Server(http.server.ThreadingHTTPServer):
-            # All chunks are asked for at once: with the usual queue, of 5, a busy machine refuses connections, and
-            # a client that takes it as a sign to send fewer requests waits for the earlier slow
-            # answers
+            # All chunks are asked for at once: with the usual queue, of 5, a busy machine refuses
+            # connections, and a client that takes it as a sign to send fewer requests waits for the
+            # earlier slow answers
             request_queue_size = 128
 
         server = Server(("127.0.0.1", 0), functools.partial(Handler, directory=store.parent))
@@ -158,7 +160,8 @@ def test_archives_that_change_are_scanned_again(good, store, view, cache):
 def test_a_progress_bar_on_a_terminal_only(good, web, view):
     address, _ = web(0.3)
     terminal, end = pty.openpty()
-    with subprocess.Popen([PROGRAM, "plan", address, "--view", view, "--json"], stdout=subprocess.PIPE, stderr=end) as plan:
+    with subprocess.Popen([PROGRAM, "plan", address, "--view", view, "--json"],
+                          stdout=subprocess.PIPE, stderr=end) as plan:
         os.close(end)
         out = plan.stdout.read()
     drawn = os.read(terminal, 1 << 16).decode()
@@ -198,14 +201,16 @@ def is_chunk(path):
 
 @contextlib.contextmanager
 def scanning(web, command, *arguments):
-    """A command that has begun to scan, which will take long; what fails then does not wait for it."""
+    """A command that has begun to scan, which will take long; what fails then does not wait for
+    it."""
     address, asked = web(30)
-    with subprocess.Popen([PROGRAM, command, address, *map(str, arguments)], stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([PROGRAM, command, address, *map(str, arguments)],
+                          stderr=subprocess.PIPE) as process:
         os.set_blocking(process.stderr.fileno(), False)
 
         def state():
-            return (f"status {process.poll()}, stderr {process.stderr.read()}, children {children(process.pid)}, "
-                    f"asked for {asked}")
+            return (f"status {process.poll()}, stderr {process.stderr.read()}, children "
+                    f"{children(process.pid)}, asked for {asked}")
 
         try:
             wait_for(lambda: any(map(is_chunk, asked)), state=state)
@@ -241,22 +246,27 @@ def test_a_daemon_that_is_stopped_is_reported(web, view, tmp_path):
 
 
 def test_memory_for_the_windows_is_bounded(fails, tmp_path):
-    """10^9 windows of a store that holds nothing are refused before anything is read, where the memory is little."""
+    """10^9 windows of a store that holds nothing are refused before anything is read, where the
+    memory is little."""
     path = tmp_path / "large.zarr"
     (path / "t").mkdir(parents=True)
     (path / ".zgroup").write_text('{"zarr_format": 2}')
-    (path / "t" / ".zarray").write_text(json.dumps({"zarr_format": 2, "shape": [50000, 20000], "chunks": [50000, 1],
-        "dtype": "<f4", "compressor": None, "fill_value": 0, "filters": None, "order": "C"}))
+    (path / "t" / ".zarray").write_text(
+        json.dumps({"zarr_format": 2, "shape": [50000, 20000], "chunks": [50000, 1], "dtype": "<f4",
+                    "compressor": None, "fill_value": 0, "filters": None, "order": "C"}))
     (path / "t" / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["time", "x"]}')
-    (tmp_path / "v.json").write_text(json.dumps({"window": {"time": 1, "x": 1}, "batch": 1000, "missing": {"nan": "skip"}}))
-    line = fails(1, "batch", path, "--view", tmp_path / "v.json", "--memory", "64M", "--format", "json")
+    (tmp_path / "v.json").write_text(json.dumps({"window": {"time": 1, "x": 1}, "batch": 1000,
+                                                 "missing": {"nan": "skip"}}))
+    line = fails(1, "batch", path, "--view", tmp_path / "v.json", "--memory", "64M", "--format",
+                 "json")
     assert "1,000,000,000 windows" in line and "--memory" in line
 
 
 @pytest.mark.parametrize("background", [False, True])
 def test_a_scan_before_serving_can_be_stopped(web, view, tmp_path, background):
     socket = tmp_path / "socket"
-    with scanning(web, "serve", "--view", view, "--socket", socket, *["--background"] * background) as process:
+    with scanning(web, "serve", "--view", view, "--socket", socket,
+                  *["--background"] * background) as process:
         serving = children(process.pid) if background else [process.pid]
         for pid in serving:
             os.kill(pid, signal.SIGTERM)

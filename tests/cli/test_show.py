@@ -1,4 +1,5 @@
-"""batchfs show: the page against xarray and zarr-python, its limits, and what a hostile store may put in it."""
+"""batchfs show: the page against xarray and zarr-python, its limits, and what a hostile store may
+put in it."""
 
 import base64
 import html.parser
@@ -17,7 +18,8 @@ import xarray as xr
 import zarr
 from watching import eventually
 
-VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "rect", "line", "image", "use", "path"}
+VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "rect", "line", "image",
+        "use", "path"}
 
 
 class Page(html.parser.HTMLParser):
@@ -58,18 +60,21 @@ def show(good, *arguments):
 
 
 def png_pixels(url):
-    """Indexes of the palette, or red, green and blue, by an independent reader of the format's few parts."""
+    """Indexes of the palette, or red, green and blue, by an independent reader of the format's few
+    parts."""
     data = base64.b64decode(url.removeprefix("data:image/png;base64,"), validate=True)
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     parts, at = {}, 8
     while at < len(data):
         size = int.from_bytes(data[at:at + 4], "big")
         parts[data[at + 4:at + 8]] = data[at + 8:at + 8 + size]
-        assert zlib.crc32(data[at + 4:at + 8 + size]) == int.from_bytes(data[at + 8 + size:at + 12 + size], "big")
+        assert zlib.crc32(data[at + 4:at + 8 + size]) == int.from_bytes(
+            data[at + 8 + size:at + 12 + size], "big")
         at += 12 + size
     width, height = (int.from_bytes(parts[b"IHDR"][i:i + 4], "big") for i in (0, 4))
     colours = {3: 1, 2: 3}[parts[b"IHDR"][9]]
-    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, width * colours + 1)
+    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(
+        height, width * colours + 1)
     assert (rows[:, 0] == 0).all()
     return rows[:, 1:] if colours == 1 else rows[:, 1:].reshape(height, width, 3)
 
@@ -79,13 +84,16 @@ def earth(tmp_path_factory):
     """A field on a globe of 2 degrees, of which some chunks and some values are missing."""
     lat, lon = np.linspace(-89, 89, 90), np.arange(0, 360, 2.0)
     time = np.arange("2000-01-01", "2000-01-11", np.timedelta64(1, "D"), dtype="M8[ns]")
-    values = (np.arange(10)[:, None, None] + np.zeros((10, 90, 180)) + lat[None, :, None]).astype("f4")
+    values = (np.arange(10)[:, None, None] + np.zeros((10, 90, 180)) + lat[None, :, None]).astype(
+        "f4")
     values[:, :9, :] = np.nan
-    data = xr.Dataset({"t2m": (("time", "lat", "lon"), values, {"units": "K", "long_name": "air temperature"}),
+    data = xr.Dataset({"t2m": (("time", "lat", "lon"), values,
+                               {"units": "K", "long_name": "air temperature"}),
                        "rain": (("time", "lat", "lon"), values, {"units": "m"})},
                       {"time": time, "lat": lat, "lon": lon}, {"title": "A small Earth"})
     path = tmp_path_factory.mktemp("earth") / "earth.zarr"
-    data.to_zarr(path, zarr_format=2, encoding={"t2m": {"chunks": (1, 90, 180)}, "rain": {"chunks": (5, 45, 90)}})
+    data.to_zarr(path, zarr_format=2,
+                 encoding={"t2m": {"chunks": (1, 90, 180)}, "rain": {"chunks": (5, 45, 90)}})
     for day in (0, 1, 2):
         (path / "t2m" / f"{day}.0.0").unlink()
     return path
@@ -182,15 +190,18 @@ def stretched(bands):
 
 def test_bands_of_sentinel_2_are_a_picture_in_true_colours(good, tmp_path):
     random = np.random.default_rng(4)
-    bands = {name: random.integers(1000 * k, 1000 * k + 3000, (60, 50)).astype("f4") for k, name in enumerate(["b02", "b03", "b04", "b08"])}
+    bands = {name: random.integers(1000 * k, 1000 * k + 3000, (60, 50)).astype("f4")
+             for k, name in enumerate(["b02", "b03", "b04", "b08"])}
     for values in bands.values():
         values[:7, :9] = np.nan
     data = xr.Dataset({name: (("y", "x"), values) for name, values in bands.items()})
-    data.to_zarr(tmp_path / "a.zarr", group="r10m", encoding={name: {"dtype": "u2", "_FillValue": 65535} for name in bands})
+    data.to_zarr(tmp_path / "a.zarr", group="r10m",
+                 encoding={name: {"dtype": "u2", "_FillValue": 65535} for name in bands})
     page = show(good, tmp_path / "a.zarr")
     ((label, pixels),) = in_colours(page).items()
     assert label.startswith("Picture of r10m: red b04, green b03, blue b02: ")
-    expected = stretched(np.stack([bands[name] for name in ("b04", "b03", "b02")], axis=-1).astype("f8"))
+    expected = stretched(
+        np.stack([bands[name] for name in ("b04", "b03", "b02")], axis=-1).astype("f8"))
     inside = ~np.isnan(bands["b02"])
     assert np.abs(pixels[inside] - expected[inside]).max() <= 1
     assert (pixels[~inside] == 160).all()
@@ -206,7 +217,8 @@ def test_images_of_bytes_are_shown_as_they_are(good, tmp_path):
 
 def test_labels_of_bands_are_their_names(good, tmp_path):
     values = np.random.default_rng(6).normal(size=(4, 30, 20))
-    xr.Dataset({"sr": (("band", "y", "x"), values)}, {"band": ["nir", "blue", "green", "red"]}).to_zarr(tmp_path / "a.zarr")
+    xr.Dataset({"sr": (("band", "y", "x"), values)},
+               {"band": ["nir", "blue", "green", "red"]}).to_zarr(tmp_path / "a.zarr")
     ((label, pixels),) = in_colours(show(good, tmp_path / "a.zarr")).items()
     assert "red red, green green, blue blue" in label
     assert np.abs(pixels - stretched(np.moveaxis(values[[3, 2, 1]], 0, -1))).max() <= 1
@@ -219,11 +231,16 @@ def test_channels_of_ome_zarr_have_their_colours(good, tmp_path):
     root.create_array("0", data=image, chunks=(1, 100, 100))
     root.create_array("1", data=image[:, ::2, ::2], chunks=(1, 100, 100))
     channels = [{"label": "DNA", "color": "0000FF", "window": {"start": 100, "end": 4000}},
-                {"label": "off", "color": "00FF00", "active": False, "window": {"start": 0, "end": 1}},
+                {"label": "off", "color": "00FF00", "active": False,
+                 "window": {"start": 0, "end": 1}},
                 {"label": "<Actin>", "color": "FF8000", "window": {"start": 0, "end": 3000}}]
-    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
-    datasets = [{"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1, 2 ** k, 2 ** k]}]} for k in (0, 1)]
-    root.attrs.update({"multiscales": [{"version": "0.4", "axes": axes, "datasets": datasets}], "omero": {"channels": channels}})
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"},
+            {"name": "x", "type": "space"}]
+    datasets = [{"path": str(k),
+                 "coordinateTransformations": [{"type": "scale", "scale": [1, 2 ** k, 2 ** k]}]}
+                for k in (0, 1)]
+    root.attrs.update({"multiscales": [{"version": "0.4", "axes": axes, "datasets": datasets}],
+                       "omero": {"channels": channels}})
     ((label, pixels),) = in_colours(show(good, tmp_path / "a.zarr")).items()
     assert label == "Picture of 0: DNA (#0000FF) 100 to 4000, <Actin> (#FF8000) 0 to 3000"
     dna, actin = ((image[0] - 100.0) / 3900).clip(0, 1), (image[2] / 3000).clip(0, 1)
@@ -240,14 +257,16 @@ def test_a_batch_has_a_row_in_true_colours(good, tmp_path):
     root = zarr.create_group(tmp_path / "a.zarr")
     for name, band in zip(("red", "green", "blue"), values, strict=True):
         root.create_array(name, data=band, chunks=(32, 24), dimension_names=["y", "x"])
-    (tmp_path / "v.json").write_text(json.dumps({"window": {"y": 32, "x": 24}, "batch": 1, "tensors": {
-        "image": {"variables": ["red", "green", "blue"], "stack": "band"}}}))
+    (tmp_path / "v.json").write_text(json.dumps(
+        {"window": {"y": 32, "x": 24}, "batch": 1,
+         "tensors": {"image": {"variables": ["red", "green", "blue"], "stack": "band"}}}))
     page = show(good, tmp_path / "a.zarr", "--view", tmp_path / "v.json")
     (sheet,) = [png_pixels(a["src"]) for a in page.all("img")]
     expected = stretched(np.moveaxis(values, 0, -1).astype("f8"))
     enlarge = 192 // 32
     found = [(y, x) for y in range(60) for x in range(20)
-             if np.abs(sheet[y:y + 192:enlarge, x:x + 144:enlarge].astype("f8") - expected).max() <= 1]
+             if np.abs(sheet[y:y + 192:enlarge, x:x + 144:enlarge].astype("f8") - expected).max()
+             <= 1]
     assert found, "the picture of the band is on the sheet"
 
 
@@ -255,7 +274,8 @@ def test_a_batch_has_a_row_in_true_colours(good, tmp_path):
 
 
 def test_a_huge_array_is_sampled(good, tmp_path):
-    zarr.create_array(tmp_path / "a.zarr", shape=(10**6, 10**5, 10**5), chunks=(1, 256, 256), dtype="f4", fill_value=0.5)
+    zarr.create_array(tmp_path / "a.zarr", shape=(10**6, 10**5, 10**5), chunks=(1, 256, 256),
+                      dtype="f4", fill_value=0.5)
     page = show(good, tmp_path / "a.zarr")
     assert "the middle 2048 x 2048 of 100000 x 100000" in page.text
     assert "64 chunks" in page.text
@@ -263,7 +283,8 @@ def test_a_huge_array_is_sampled(good, tmp_path):
 
 
 def test_a_chunk_past_the_limit_is_not_read(good, tmp_path):
-    zarr.create_array(tmp_path / "a.zarr", shape=(4000, 500, 500), chunks=(4000, 500, 500), dtype="f4")
+    zarr.create_array(tmp_path / "a.zarr", shape=(4000, 500, 500), chunks=(4000, 500, 500),
+                      dtype="f4")
     page = show(good, tmp_path / "a.zarr")
     assert "one chunk takes 3.7 GB in memory, past the limit of" in page.text
     zarr.create_array(tmp_path / "b.zarr", data=np.zeros((600, 600)), chunks=(600, 600))
@@ -285,7 +306,8 @@ def test_many_variables_are_listed(good, tmp_path):
 def test_the_page_stays_small(good, tmp_path):
     root = zarr.create_group(tmp_path / "a.zarr")
     noise = np.random.default_rng(0).normal(size=(400, 400)).astype("f4")
-    one = root.create_array("v0", data=noise, attributes={"long_name": "x" * 10_000, "units": "y" * 10_000})
+    one = root.create_array("v0", data=noise,
+                            attributes={"long_name": "x" * 10_000, "units": "y" * 10_000})
     for i in range(1, 3000):
         shutil.copytree(tmp_path / "a.zarr" / "v0", tmp_path / "a.zarr" / f"v{i}")
     assert one.shape == (400, 400)
@@ -302,7 +324,8 @@ def test_the_page_stays_small(good, tmp_path):
 @pytest.fixture(scope="module")
 def view(tmp_path_factory):
     path = tmp_path_factory.mktemp("view") / "train.json"
-    path.write_text(json.dumps({"name": "train", "variables": ["t2m", "rain"], "select": {"time": {"from": "2000-01-05", "to": "2000-01-10"}},
+    path.write_text(json.dumps({"name": "train", "variables": ["t2m", "rain"],
+                                "select": {"time": {"from": "2000-01-05", "to": "2000-01-10"}},
                                 "window": {"time": 1}, "batch": {"size": 3}}))
     return path
 
@@ -315,12 +338,14 @@ def test_a_view_shows_its_first_batch(good, earth, view):
     npz = np.load(io.BytesIO(good("batch", earth, "--view", view, "--format", "npz")))
     for name in npz.files:
         values = npz[name].astype("f8")
-        assert f"{np.nanmean(values):.5g} {np.nanstd(values):.5g} {np.nanmin(values):.5g} {np.nanmax(values):.5g}" in page.text
+        assert (f"{np.nanmean(values):.5g} {np.nanstd(values):.5g} {np.nanmin(values):.5g} "
+                f"{np.nanmax(values):.5g}" in page.text)
     assert "2000-01-05" in page.text  # a label
 
 
 def test_a_batch_that_is_too_large_is_not_read(good, earth, tmp_path):
-    (tmp_path / "v.json").write_text(json.dumps({"variables": ["t2m"], "window": {"time": 10}, "batch": {"size": 1}}))
+    (tmp_path / "v.json").write_text(json.dumps({"variables": ["t2m"], "window": {"time": 10},
+                                                 "batch": {"size": 1}}))
     page = show(good, earth, "--view", tmp_path / "v.json", "--memory", "1M")
     assert "past the limit of" in page.text
 
@@ -333,15 +358,17 @@ EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&\x1b[31m\u202e
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "a <b>&\".zarr"
-    root = zarr.create_group(path, zarr_format=2, attributes={EVIL: EVIL, "list": [EVIL, {EVIL: EVIL}]})
+    root = zarr.create_group(path, zarr_format=2,
+                             attributes={EVIL: EVIL, "list": [EVIL, {EVIL: EVIL}]})
     inner = root.create_group("<script>alert(3)<", attributes={"title": EVIL})
     name = "t\"><script>alert(4)<"
     array = inner.create_array(name, data=np.arange(6.0).reshape(2, 3))
-    array.attrs.update({"_ARRAY_DIMENSIONS": [EVIL, "lon<script>"], "units": EVIL, "long_name": EVIL, EVIL: EVIL})
+    array.attrs.update({"_ARRAY_DIMENSIONS": [EVIL, "lon<script>"], "units": EVIL,
+                        "long_name": EVIL, EVIL: EVIL})
     lon = inner.create_array("lon<script>", data=np.array(["<b>", EVIL, "c"], dtype="<U80"))
     lon.attrs.update({"_ARRAY_DIMENSIONS": ["lon<script>"], "units": EVIL})
-    return path, {"group": "<script>alert(3)<", "name": EVIL.replace("/", "").replace("\x1b", ""), "variables": [name],
-                  "window": {EVIL: 1}, "batch": 2}
+    return path, {"group": "<script>alert(3)<", "name": EVIL.replace("/", "").replace("\x1b", ""),
+                  "variables": [name], "window": {EVIL: 1}, "batch": 2}
 
 
 def test_nothing_of_a_store_is_markup(good, hostile, tmp_path):
@@ -350,11 +377,14 @@ def test_nothing_of_a_store_is_markup(good, hostile, tmp_path):
     text = good("show", store, "--view", tmp_path / "v.json").decode()
     page = Page(text)
     assert "script" not in page.tags and "alert(1)" in page.text
-    assert {name for _, attributes in page.attributes for name in attributes if name.startswith("on")} == set()
+    assert {name for _, attributes in page.attributes
+            for name in attributes if name.startswith("on")} == set()
     for attributes in page.all("img") + page.all("image"):
-        assert (attributes.get("src") or attributes.get("href")).startswith("data:image/png;base64,")
+        assert (attributes.get("src") or attributes.get("href")).startswith(
+            "data:image/png;base64,")
     assert "\x1b" not in text and "\u202e" not in text
-    (policy,) = [a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [a["content"] for a in page.all("meta")
+                 if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     assert re.findall(r"https?:", re.sub(r"data:image/png;base64,[\w+/=]+", "", text)) == []
 
@@ -390,7 +420,8 @@ from browser import Browser
 # The focused element: its identity, whether it is visible, and whether it is marked.
 FOCUSED = """(() => {
   const at = document.activeElement, box = at.getBoundingClientRect(), style = getComputedStyle(at);
-  return {tag: at.tagName, href: at.getAttribute("href"), name: at.getAttribute("aria-label") || at.textContent.trim(),
+  return {tag: at.tagName, href: at.getAttribute("href"),
+          name: at.getAttribute("aria-label") || at.textContent.trim(),
           seen: box.width > 0 && box.height > 0 && box.top < innerHeight && box.bottom > 0,
           marked: style.outlineStyle != "none" && parseFloat(style.outlineWidth) > 0};
 })()"""
@@ -424,7 +455,8 @@ def test_a_browser_shows_it_without_errors(browser, page, width, dark):
     assert browser.value("[...document.images].every(image => image.naturalWidth > 0)")
     assert browser.value("""[...document.querySelectorAll("svg text")].filter(text => {
       const box = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
-      return box.left < all.left - 1 || box.right > all.right + 1; }).map(text => text.textContent)""") == []
+      return box.left < all.left - 1 || box.right > all.right + 1;
+      }).map(text => text.textContent)""") == []
     back = browser.value("getComputedStyle(document.body).backgroundColor")
     assert back == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
     assert len(browser.picture()) > 20_000
@@ -443,8 +475,10 @@ def test_it_is_used_by_the_keyboard(browser, page):
         seen.append(focused)
     links = browser.value("document.querySelectorAll('a').length")
     assert [at["tag"] for at in seen].count("A") == links > 3
-    assert [at["tag"] for at in seen].count("SUMMARY") == browser.value("document.querySelectorAll('summary').length") > 1
-    wide = browser.value("[...document.querySelectorAll('.wide')].filter(at => at.scrollWidth > at.clientWidth).length")
+    assert [at["tag"] for at in seen].count("SUMMARY") == browser.value(
+        "document.querySelectorAll('summary').length") > 1
+    wide = browser.value("[...document.querySelectorAll('.wide')].filter(at => at.scrollWidth > "
+                         "at.clientWidth).length")
     assert [at["tag"] for at in seen].count("DIV") >= wide >= 1, "what is cut off can be scrolled"
 
     def go_to(tag):
@@ -480,11 +514,13 @@ def test_it_is_printed_light_and_whole(browser, page, tmp_path):
     for tool in ("pdftotext", "pdftoppm"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed (poppler-utils)")
-    text = subprocess.run(["pdftotext", tmp_path / "page.pdf", "-"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["pdftotext", tmp_path / "page.pdf", "-"], capture_output=True, text=True,
+                          check=True).stdout
     text = " ".join(text.split())  # where lines break depends on the length of the store's path
     for words in ("Groups and arrays", "air temperature", "2 batches of 3 samples", "Missing"):
         assert words in text, words
-    subprocess.run(["pdftoppm", "-r", "30", "-gray", tmp_path / "page.pdf", tmp_path / "p"], check=True)
+    subprocess.run(["pdftoppm", "-r", "30", "-gray", tmp_path / "page.pdf", tmp_path / "p"],
+                   check=True)
     for sheet in tmp_path.glob("p-*.pgm"):
         pixels = np.frombuffer(sheet.read_bytes().split(b"\n", 3)[3], np.uint8)
         assert np.median(pixels) == 255, "paper is white"

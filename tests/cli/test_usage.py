@@ -90,15 +90,16 @@ def test_nothing_is_lost_silently_when_the_disk_is_full(weather):
     PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
 
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([PROGRAM, "cat", str(weather), "t"], stdout=full, stderr=subprocess.PIPE,
-                              check=False)
+        done = subprocess.run([PROGRAM, "cat", str(weather), "t"], stdout=full,
+                              stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1
     assert b"No space left" in done.stderr and done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("command, code", [
-    (["cat", "STORE", "t"], 2), (["cat", "STORE", "level", "--format", "text"], 0), (["cat", "STORE", "level", "--format", "json"], 0),
-    (["batch", "STORE", "--view", "VIEW"], 2), (["batch", "STORE", "--view", "VIEW", "--format", "npz"], 2),
+    (["cat", "STORE", "t"], 2), (["cat", "STORE", "level", "--format", "text"], 0),
+    (["cat", "STORE", "level", "--format", "json"], 0), (["batch", "STORE", "--view", "VIEW"], 2),
+    (["batch", "STORE", "--view", "VIEW", "--format", "npz"], 2),
     (["batch", "STORE", "--view", "VIEW", "--format", "json"], 0)])
 def test_binary_values_are_not_written_to_a_terminal(weather, tmp_path, command, code):
     PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
@@ -106,13 +107,14 @@ def test_binary_values_are_not_written_to_a_terminal(weather, tmp_path, command,
     (tmp_path / "v.json").write_text('{"variables": ["t"], "window": {"time": 1}}')
     places = {"STORE": str(weather), "VIEW": str(tmp_path / "v.json")}
     ours, terminal = os.openpty()
-    done = subprocess.run([PROGRAM, *(places.get(word, word) for word in command)], stdout=terminal, stderr=subprocess.PIPE,
-                          check=False)
+    done = subprocess.run([PROGRAM, *(places.get(word, word) for word in command)], stdout=terminal,
+                          stderr=subprocess.PIPE, check=False)
     os.close(terminal)
     os.close(ours)
     assert done.returncode == code
     if code == 2:
-        assert b"write it to a file (> FILE), or " in done.stderr and b" --format " in done.stderr and done.stderr.count(b"\n") == 1
+        assert (b"write it to a file (> FILE), or " in done.stderr and b" --format " in done.stderr
+                and done.stderr.count(b"\n") == 1)
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(weather):
@@ -120,8 +122,8 @@ def test_a_reader_that_goes_away_ends_it_quietly(weather):
 
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run([PROGRAM, "cat", str(weather), "t"], stdout=writing, stderr=subprocess.PIPE,
-                          check=False)
+    done = subprocess.run([PROGRAM, "cat", str(weather), "t"], stdout=writing,
+                          stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert done.returncode != 0
     assert done.stderr == b""

@@ -14,7 +14,8 @@ from safetensors.numpy import load as load_safetensors
 VIEW = {
     "name": "train",
     "window": {"time": 1},
-    "tensors": {"x": {"variables": ["t"], "offsets": {"time": [-1, 0]}}, "y": {"variables": ["q"], "offsets": {"time": [1]}}},
+    "tensors": {"x": {"variables": ["t"], "offsets": {"time": [-1, 0]}},
+                "y": {"variables": ["q"], "offsets": {"time": [1]}}},
     "batch": {"size": 6},
     "order": {"shuffle": "global", "seed": 7},
     "dtype": "float32",
@@ -33,7 +34,8 @@ def write(tmp_path):
 
 
 def provenance(good, weather, view, batch, *more):
-    return json.loads(good("batch", weather, "--view", view, "--format", "json", "--batch", batch, *more))
+    return json.loads(good("batch", weather, "--view", view, "--format", "json", "--batch", batch,
+                           *more))
 
 
 def expected(weather, samples):
@@ -48,9 +50,11 @@ def test_a_starter_view_of_a_shape_can_be_used(good, fails, weather, tmp_path):
     starter = good("view", weather, "--patch", 2, "--time", 3, "--predict", 2)
     (tmp_path / "v.json").write_bytes(starter)
     plan = json.loads(good("plan", weather, "--view", tmp_path / "v.json", "--json"))
-    sizes = {tensor["name"]: dict(zip(tensor["dims"], tensor["shape"])) for tensor in plan["tensors"]}
+    sizes = {tensor["name"]: dict(zip(tensor["dims"], tensor["shape"]))
+             for tensor in plan["tensors"]}
     patch = dict.fromkeys(list(opened.t.dims)[-2:], 2)
-    assert sizes["x"].items() >= {"time": 3, **patch}.items() and sizes["y"].items() >= {"time": 2, **patch}.items()
+    assert sizes["x"].items() >= {"time": 3, **patch}.items() and sizes["y"].items() >= {
+        "time": 2, **patch}.items()
     assert plan["samples"] % (opened.sizes["time"] - 4) == 0
     tiles = json.loads(good("view", weather, "--patch", "chunk"))
     largest = max(opened.data_vars.values(), key=lambda variable: variable.size)
@@ -105,7 +109,8 @@ def test_plan_advises_on_memory(good, weather, write):
 def test_plan_says_when_there_are_no_chunks(good, weather, write, tmp_path):
     store = tmp_path / "copy.zarr"
     shutil.copytree(weather, store)
-    assert json.loads(good("plan", store, "--view", write(), "--json"))["variables_without_chunks"] == []
+    assert json.loads(good("plan", store, "--view", write(),
+                           "--json"))["variables_without_chunks"] == []
     for name, without in (("t", ["t"]), ("q", ["q", "t"])):
         for entry in (store / name).iterdir():
             if entry.name not in ("zarr.json", ".zarray", ".zattrs"):
@@ -136,7 +141,8 @@ def test_npy_is_xarrays(good, weather, write, batch):
     samples = provenance(good, weather, view, batch)["samples"]
     assert len(samples) == (2 if batch == 6 else 6)
     for tensor, values in zip("xy", expected(weather, samples)):
-        ours = np.load(io.BytesIO(good("batch", weather, "--view", view, "--batch", batch, "--tensor", tensor)))
+        ours = np.load(io.BytesIO(good("batch", weather, "--view", view, "--batch", batch,
+                                       "--tensor", tensor)))
         assert ours.dtype == np.float32
         assert np.array_equal(ours, values, equal_nan=True)
 
@@ -144,8 +150,10 @@ def test_npy_is_xarrays(good, weather, write, batch):
 def test_npz_and_safetensors_hold_the_same(good, weather, write):
     view = write()
     x, y = expected(weather, provenance(good, weather, view, 2)["samples"])
-    npz = np.load(io.BytesIO(good("batch", weather, "--view", view, "--batch", 2, "--format", "npz")))
-    safetensors = load_safetensors(good("batch", weather, "--view", view, "--batch", 2, "--format", "safetensors"))
+    npz = np.load(io.BytesIO(good("batch", weather, "--view", view, "--batch", 2, "--format",
+                                  "npz")))
+    safetensors = load_safetensors(good("batch", weather, "--view", view, "--batch", 2, "--format",
+                                        "safetensors"))
     for found in (npz, safetensors):
         assert set(found) == {"x", "y"}
         assert np.array_equal(found["x"], x)
@@ -164,7 +172,9 @@ def test_ranks_share_the_batches_of_an_epoch(good, weather, write, world):
 
 def test_an_epoch_has_every_sample_once_in_an_order_of_its_own(good, weather, write):
     view = write()
-    orders = [[s for b in range(7) for s in provenance(good, weather, view, b, "--epoch", e)["samples"]] for e in (0, 1)]
+    orders = [[s for b in range(7)
+               for s in provenance(good, weather, view, b, "--epoch", e)["samples"]]
+              for e in (0, 1)]
     assert [sorted(order) for order in orders] == [list(range(38))] * 2
     assert orders[0] != orders[1]
     assert orders[0] != list(range(38))

@@ -1,4 +1,5 @@
-"""The local cache and `batchfs warm`, over a web server that counts what it is asked for and what it sends."""
+"""The local cache and `batchfs warm`, over a web server that counts what it is asked for and what
+it sends."""
 
 import functools
 import http.server
@@ -17,7 +18,8 @@ import pytest
 import xarray as xr
 import zarr
 
-# Not `from conftest import`: there are several, and pytest's import mode decides which one that would be.
+# Not `from conftest import`: there are several, and pytest's import mode decides which one that
+# would be.
 shared = runpy.run_path(str(pathlib.Path(__file__).parents[1] / "conftest.py"))
 PROGRAM, make_weather = shared["PROGRAM"], shared["make_weather"]
 
@@ -51,9 +53,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.answer(206, data[begin:end], tag, f"bytes {begin}-{end - 1}/{len(data)}")
 
     def answer(self, status, body, tag=None, content_range=None):
-        # The metadata of an array that the command names is asked for beside the consolidated one, which may come first:
-        # the command can end without waiting for that answer and keeping it.
-        if not self.path.startswith("/w.zarr/t/") or not self.path.endswith(("zarr.json", ".zarray", ".zattrs")):
+        # The metadata of an array that the command names is asked for beside the consolidated one,
+        # which may come first: the command can end without waiting for that answer and keeping it.
+        if (not self.path.startswith("/w.zarr/t/")
+                or not self.path.endswith(("zarr.json", ".zarray", ".zattrs"))):
             with self.server.lock:
                 self.server.sent += len(body)
         self.send_response(status)
@@ -72,10 +75,12 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path):
-    """A directory that is served; `.url`, and since `.reset()` what was asked and the bytes that were sent."""
+    """A directory that is served; `.url`, and since `.reset()` what was asked and the bytes that
+    were sent."""
     root = tmp_path / "served"
     root.mkdir()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=root))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                             functools.partial(Handler, directory=root))
     server.daemon_threads = True
     server.lock = threading.Lock()
     server.broken = None
@@ -106,8 +111,9 @@ def store(request, served):
 def view(tmp_path):
     """The first steps of one variable: not all of the store."""
     path = tmp_path / "some.json"
-    path.write_text(json.dumps({"variables": ["t"], "window": {"time": 2}, "batch": {"size": 3},
-                                "select": {"time": {"from": "#0", "to": "#21"}, "level": [500, 700]}}))
+    path.write_text(
+        json.dumps({"variables": ["t"], "window": {"time": 2}, "batch": {"size": 3},
+                    "select": {"time": {"from": "#0", "to": "#21"}, "level": [500, 700]}}))
     return path
 
 
@@ -116,15 +122,18 @@ def load(data):
 
 
 def chunk_requests(served):
-    return [path for path in served.requests if "/t/" in path and not path.endswith((".json", ".zarray", ".zattrs"))]
+    return [path for path in served.requests
+            if "/t/" in path and not path.endswith((".json", ".zarray", ".zattrs"))]
 
 
 def test_warm_fetches_what_the_view_needs(good, served, store, view, tmp_path):
     cache = tmp_path / "cache"
     done = json.loads(good("warm", store, "--view", view, "--cache-dir", cache, "--json"))
     # Steps 0-20 are in three chunks of 7, the levels in one of 2, the latitudes in two of 5.
-    assert (done["chunks"], done["missing_chunks"], done["evicted"], done["view"]) == (6, 0, 0, "some")
-    stored = {path: (served.root / path.lstrip("/")).stat().st_size for path in set(chunk_requests(served))}
+    assert (done["chunks"], done["missing_chunks"], done["evicted"],
+            done["view"]) == (6, 0, 0, "some")
+    stored = {path: (served.root / path.lstrip("/")).stat().st_size
+              for path in set(chunk_requests(served))}
     assert len(stored) == 6
     assert done["bytes"] == sum(stored.values())
     assert done["written_bytes"] >= done["bytes"]
@@ -147,7 +156,8 @@ def test_warm_fetches_what_the_view_needs(good, served, store, view, tmp_path):
 def test_trusted_chunks_are_not_asked_about(good, served, store, view, tmp_path):
     good("warm", store, "--view", view, "--cache-dir", tmp_path / "cache")
     served.reset()
-    good("batch", store, "--view", view, "--batch", 0, "--cache-dir", tmp_path / "cache", "--cache-trust")
+    good("batch", store, "--view", view, "--batch", 0, "--cache-dir", tmp_path / "cache",
+         "--cache-trust")
     assert chunk_requests(served) == []
     assert served.sent == 0
 
@@ -203,7 +213,8 @@ def test_warm_needs_a_place(fails, store, view, tmp_path, arguments, says):
 
 
 def test_warm_of_a_local_store_is_refused(fails, served, store, view, tmp_path):
-    assert "on this machine" in fails(1, "warm", served.root / "w.zarr", "--view", view, "--cache-dir", tmp_path / "c")
+    assert "on this machine" in fails(1, "warm", served.root / "w.zarr", "--view", view,
+                                      "--cache-dir", tmp_path / "c")
 
 
 def a_chunk(served):
@@ -240,8 +251,9 @@ def test_a_zip_archive_is_cached(good, served, view, tmp_path):
 
 def test_parts_of_shards_are_the_same_from_afar(good, served, tmp_path):
     values = np.random.default_rng(3).integers(0, 1000, (60, 80)).astype("i4")
-    array = zarr.create_array(served.root / "a.zarr", shape=values.shape, dtype=values.dtype, chunks=(30, 40),
-                              shards=(60, 80), compressors=zarr.codecs.BloscCodec(blocksize=512))
+    array = zarr.create_array(served.root / "a.zarr", shape=values.shape,
+                              dtype=values.dtype, chunks=(30, 40), shards=(60, 80),
+                              compressors=zarr.codecs.BloscCodec(blocksize=512))
     array[...] = values
     for _ in range(2):
         part = good("cat", f"{served.url}/a.zarr", "/", "--decode", "raw", "--select", "dim_0=#33",
@@ -249,17 +261,19 @@ def test_parts_of_shards_are_the_same_from_afar(good, served, tmp_path):
         assert np.array_equal(load(part), values[33, 3:7])
     # A coordinate is read in another way than data; of its last chunk there is only a part.
     xr.Dataset({"v": ("x", values[0, :60])}, {"x": np.arange(60)}).to_zarr(
-        served.root / "x.zarr", zarr_format=3, consolidated=True,
-        encoding={name: {"chunks": (50,), "shards": (100,), "compressors": [zarr.codecs.BloscCodec(blocksize=128)]}
-                  for name in ("v", "x")})
+        served.root / "x.zarr", zarr_format=3,
+        consolidated=True, encoding={name: {"chunks": (50,), "shards": (100,),
+                                            "compressors": [zarr.codecs.BloscCodec(blocksize=128)]}
+                                     for name in ("v", "x")})
     cut = "--select", "x=50:52"
-    assert load(good("cat", f"{served.url}/x.zarr", "v", *cut)).tolist() == values[0, 50:53].tolist()
+    assert load(good("cat", f"{served.url}/x.zarr", "v",
+                     *cut)).tolist() == values[0, 50:53].tolist()
 
 
 def test_a_terminal_sees_a_bar(served, store, view, tmp_path):
     master, slave = pty.openpty()
-    done = subprocess.Popen([PROGRAM, "warm", store, "--view", view, "--cache-dir", tmp_path / "cache"],
-                            stdout=subprocess.PIPE, stderr=slave)
+    done = subprocess.Popen([PROGRAM, "warm", store, "--view", view, "--cache-dir",
+                             tmp_path / "cache"], stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
     shown = b""
     while True:

@@ -20,12 +20,14 @@ def values():
     return np.random.default_rng(1).normal(size=(40, 60)).astype("f4")
 
 
-@pytest.fixture(scope="module", params=[zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
+@pytest.fixture(scope="module", params=[zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED],
+                ids=["stored", "deflated"])
 def archive(request, tmp_path_factory, values):
     """A ZipStore by zarr-python: a plain, a compressed and a sharded array. Attributes that are
     written later give zarr.json twice."""
     path = tmp_path_factory.mktemp("zip") / "x.zip"
-    with ZipStore(path, mode="w", compression=request.param) as store, pytest.warns(UserWarning, match="Duplicate"):
+    with ZipStore(path, mode="w", compression=request.param) as store, pytest.warns(
+            UserWarning, match="Duplicate"):
         group = zarr.create_group(store)
         for name, options in {"plain": {"chunks": (16, 16), "compressors": None},
                               "packed": {"chunks": (16, 60)},
@@ -41,9 +43,11 @@ def test_values_are_zarrs(good, archive, values, name):
     assert np.array_equal(load(good("cat", archive, name, "--decode", "raw")), values)
     with ZipStore(archive, mode="r") as store:
         array = zarr.open_group(store, mode="r")[name]
-        assert np.array_equal(load(good("cat", archive, name, "--decode", "raw", "--select", "dim_0=#3:#17",
-                                        "--select", "dim_1=#50:")), array[3:17, 50:])
-        assert json.loads(good("inspect", archive, "--json"))["arrays"][name]["attributes"] == dict(array.attrs)
+        assert np.array_equal(load(good("cat", archive, name, "--decode", "raw", "--select",
+                                        "dim_0=#3:#17", "--select", "dim_1=#50:")),
+                              array[3:17, 50:])
+        assert json.loads(good("inspect", archive, "--json"))["arrays"][name]["attributes"] == dict(
+            array.attrs)
 
 
 def pack(directory, path, prefix=""):

@@ -48,7 +48,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def answer_object(self, data, suffixes=True):
-        """The object, or the range of it that is asked for; or that its version is still the same."""
+        """The object, or the range of it that is asked for; or that its version is still the
+        same."""
         version = f'"{version_of(data)}"'
         if self.headers.get("If-None-Match") == version:
             return self.answer(304, ETag=version)
@@ -64,21 +65,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
         first, last = int(first), min(int(last or len(data)), len(data) - 1)
         if first >= len(data):
             return self.answer(416, Content_Range=f"bytes */{len(data)}")
-        return self.answer(206, data[first:last + 1], ETag=version, Content_Range=f"bytes {first}-{last}/{len(data)}")
+        return self.answer(206, data[first:last + 1], ETag=version,
+                           Content_Range=f"bytes {first}-{last}/{len(data)}")
 
     def children(self, prefix, after, count=2):
         """(keys, prefixes, next page) of what begins with `prefix`, cut at the next slash."""
-        names = sorted({prefix + key[len(prefix):].partition("/")[0] + ("/" if "/" in key[len(prefix):] else "")
-                        for key in self.server.objects if key.startswith(prefix)})
+        names = sorted({prefix + key[len(prefix):].partition("/")[0]
+                        + ("/" if "/" in key[len(prefix):] else "") for key in self.server.objects
+                        if key.startswith(prefix)})
         names = [name for name in names if name > after]
         page = names[:count]
-        return ([name for name in page if not name.endswith("/")], [name for name in page if name.endswith("/")],
+        return ([name for name in page if not name.endswith("/")],
+                [name for name in page if name.endswith("/")],
                 page[-1] if len(names) > count else "")
 
     def everything(self, prefix, after, count=100):
         """(keys with their objects, next page) of what begins with `prefix`, at any depth."""
         names = sorted(key for key in self.server.objects if key.startswith(prefix) and key > after)
-        return [(name, self.server.objects[name]) for name in names[:count]], names[count - 1] if len(names) > count else ""
+        return [(name, self.server.objects[name])
+                for name in names[:count]], names[count - 1] if len(names) > count else ""
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -1,4 +1,5 @@
-"""Object storage servers of the tests, and the program run as on a machine that knows no credentials."""
+"""Object storage servers of the tests, and the program run as on a machine that knows no
+credentials."""
 
 import io
 import json
@@ -48,12 +49,13 @@ def cloud_fails(fails, environment):
 
 @pytest.fixture(scope="session")
 def server():
-    """server(arguments, port): starts a server, waits until it can be connected to, ends it at the end."""
+    """server(arguments, port): starts a server, waits until it can be connected to, ends it at the
+    end."""
     running = []
 
     def start(arguments, port, **options):
-        process = subprocess.Popen([str(argument) for argument in arguments], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, **options)
+        process = subprocess.Popen([str(argument) for argument in arguments],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
         running.append(process)
         for _ in range(600):
             if process.poll() is not None:
@@ -88,15 +90,16 @@ def python():
 
 @pytest.fixture(scope="session")
 def stores(tmp_path_factory):
-    """Folders of zarr-python's, to be uploaded: name -> folder. Each has `values`, a nested array, and one
-    with every character that is written differently in URLs."""
+    """Folders of zarr-python's, to be uploaded: name -> folder. Each has `values`, a nested array,
+    and one with every character that is written differently in URLs."""
     folder = tmp_path_factory.mktemp("stores")
     made = {}
     for zarr_format in (2, 3):
         for consolidated in (False, True):
             name = f"v{zarr_format}{'c' if consolidated else ''}.zarr"
             root = zarr.open_group(folder / name, mode="w", zarr_format=zarr_format)
-            root.create_array("values", data=np.arange(60, dtype="f4").reshape(12, 5), chunks=(5, 5),
+            root.create_array("values",
+                              data=np.arange(60, dtype="f4").reshape(12, 5), chunks=(5, 5),
                               **({"dimension_names": ["time", "x"]} if zarr_format == 3 else {}))
             if zarr_format == 2:
                 root["values"].attrs["_ARRAY_DIMENSIONS"] = ["time", "x"]
@@ -106,16 +109,19 @@ def stores(tmp_path_factory):
             if consolidated:
                 zarr.consolidate_metadata(folder / name, zarr_format=zarr_format)
             made[name] = folder / name
-    sharded = zarr.create_array(folder / "sharded.zarr", data=np.arange(400, dtype="i4").reshape(20, 20),
-                                chunks=(5, 5), shards=(10, 20))
+    sharded = zarr.create_array(folder / "sharded.zarr",
+                                data=np.arange(400, dtype="i4").reshape(20, 20), chunks=(5, 5),
+                                shards=(10, 20))
     assert sharded.shards == (10, 20)
     made["sharded.zarr"] = folder / "sharded.zarr"
     if icechunk is not None:
-        repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(folder / "repository")))
+        repository = icechunk.Repository.create(
+            icechunk.local_filesystem_storage(str(folder / "repository")))
         for number in range(2):
             session = repository.writable_session("main")
-            zarr.create_array(session.store, name="values", data=np.arange(60, dtype="f4").reshape(12, 5) + number,
-                              chunks=(5, 5), dimension_names=["time", "x"], overwrite=True)
+            zarr.create_array(session.store, name="values",
+                              data=np.arange(60, dtype="f4").reshape(12, 5) + number, chunks=(5, 5),
+                              dimension_names=["time", "x"], overwrite=True)
             snapshot = session.commit(f"commit {number}")
             repository.create_tag(f"v{number}", snapshot_id=snapshot)
         made["repository"] = folder / "repository"
@@ -124,7 +130,8 @@ def stores(tmp_path_factory):
 
 @pytest.fixture
 def check_repository(stores):
-    """check_repository(run, url): an Icechunk repository's branches and tags are read below `url`."""
+    """check_repository(run, url): an Icechunk repository's branches and tags are read below
+    `url`."""
     if "repository" not in stores:
         pytest.skip("tools/dependencies test installs the icechunk package")
 
@@ -136,6 +143,7 @@ def check_repository(stores):
         log = json.loads(run("inspect", place, "--log", "--json"))
         assert [one["message"] for one in log["history"]][:2] == ["commit 1", "commit 0"]
         assert set(log["tags"]) == {"v0", "v1"}
-        assert np.load(io.BytesIO(run("cat", f"icechunk+{place}", "values", "--select", "time=#11"))).sum() == 290
+        assert np.load(io.BytesIO(run("cat", f"icechunk+{place}", "values", "--select",
+                                      "time=#11"))).sum() == 290
 
     return check

@@ -1,4 +1,5 @@
-"""Checks of outputs in every kind of bucket. `bucket` has keys(prefix) and get(key), which do not use batchfs."""
+"""Checks of outputs in every kind of bucket. `bucket` has keys(prefix) and get(key), which do not
+use batchfs."""
 
 import json
 import os
@@ -12,7 +13,8 @@ import zarr
 def make_source(tmp_path):
     group = zarr.open_group(tmp_path / "source.zarr", mode="w", attributes={"title": "x"})
     values = np.random.default_rng(3).normal(0, 1, (400, 16, 16)).astype("f4")
-    group.create_array("a", data=values, chunks=(50, 16, 16), dimension_names=("t", "y", "x"), attributes={"units": "K"})
+    group.create_array("a", data=values, chunks=(50, 16, 16), dimension_names=("t", "y", "x"),
+                       attributes={"units": "K"})
     return tmp_path / "source.zarr", values
 
 
@@ -27,7 +29,8 @@ def assert_same_bytes(bucket, prefix, folder):
 
 
 def check_the_copy(cloud, place, bucket, tmp_path, variables, end=""):
-    """rechunk writes what it writes to a folder, and a copy is a source; export, too. `end`: of each URL."""
+    """rechunk writes what it writes to a folder, and a copy is a source; export, too. `end`: of
+    each URL."""
     source, values = make_source(tmp_path)
     command = ["rechunk", source, "--chunks", "t=-1,y=4,x=4"]
     told = json.loads(cloud(*command, "-o", f"{place}/some copy.zarr{end}", "--json", **variables))
@@ -37,11 +40,13 @@ def check_the_copy(cloud, place, bucket, tmp_path, variables, end=""):
     again = json.loads(cloud(*command, "-o", f"{place}/some copy.zarr{end}", "--json", **variables))
     assert again["regions_done"] == 0
     # And from there to another place of it, in shards.
-    cloud("rechunk", f"{place}/some copy.zarr{end}", "--chunks", "t=1,y=16,x=16", "--shards", "t=10", "-o",
-          f"{place}/third{end}", **variables)
-    cloud("rechunk", f"{place}/third{end}", "--chunks", "t=400", "-o", tmp_path / "back", **variables)
+    cloud("rechunk", f"{place}/some copy.zarr{end}", "--chunks", "t=1,y=16,x=16", "--shards",
+          "t=10", "-o", f"{place}/third{end}", **variables)
+    cloud("rechunk", f"{place}/third{end}", "--chunks", "t=400", "-o", tmp_path / "back",
+          **variables)
     assert np.array_equal(zarr.open_group(tmp_path / "back", mode="r")["a"][...], values)
-    (tmp_path / "view.json").write_text(json.dumps({"name": "v", "window": {"t": 1}, "batch": {"size": 32}}))
+    (tmp_path / "view.json").write_text(json.dumps({"name": "v", "window": {"t": 1},
+                                                    "batch": {"size": 32}}))
     export = ["export", source, "--view", tmp_path / "view.json", "--to", "npz", "-o"]
     cloud(*export, f"{place}/batches{end}", **variables)
     cloud(*export, tmp_path / "batches")
@@ -51,10 +56,12 @@ def check_the_copy(cloud, place, bucket, tmp_path, variables, end=""):
 def check_resume(cloud, environment, place, bucket, tmp_path, variables, end=""):
     """A copy that is killed has no metadata, and is continued to the same bytes."""
     source, _ = make_source(tmp_path)
-    command = ["rechunk", source, "--chunks", "t=10,y=4,x=8", "--codec", "zstd:1", "--threads", "1", "-o"]
+    command = ["rechunk", source, "--chunks", "t=10,y=4,x=8", "--codec", "zstd:1", "--threads", "1",
+               "-o"]
     program = os.environ.get("BATCHFS", "build/batchfs")
-    process = subprocess.Popen([program, *map(str, command), f"{place}/killed{end}"], env=environment | variables,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([program, *map(str, command), f"{place}/killed{end}"],
+                               env=environment | variables, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
     while process.poll() is None and len(bucket.keys("killed")) < 10:
         time.sleep(0.01)
     process.kill()
@@ -73,8 +80,10 @@ def check_parts_of_tasks(cloud, cloud_fails, place, bucket, tmp_path, variables,
     parts = f"{place}/parts"
     for task in (2, 0):
         cloud(*words, "--out", parts + end, "--task", task, "--tasks", 3, **variables)
-    assert "1 of 3 parts are missing; run --task 1" in cloud_fails("statistics", "--merge", parts + end, **variables)
+    assert "1 of 3 parts are missing; run --task 1" in cloud_fails(
+        "statistics", "--merge", parts + end, **variables)
     cloud(*words, "--out", parts + end, "--task", 1, "--tasks", 3, **variables)
     assert bucket.keys("parts") == [".batchfs.json", "part-000000", "part-000001", "part-000002"]
-    assert cloud("statistics", "--merge", parts + end, "--json", **variables) == cloud(*words, "--json")
+    assert cloud("statistics", "--merge", parts + end, "--json",
+                 **variables) == cloud(*words, "--json")
     assert "differs" in cloud_fails(*words, "--out", parts + end, "--tasks", 4, **variables)

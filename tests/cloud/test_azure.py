@@ -31,7 +31,8 @@ def official_signature(handler):
     # The library looks for the range under this name: it always sends x-ms-range.
     headers["byte_range"] = headers.pop("range", "")
     request = HttpRequest(handler.command, handler.server.url + handler.path, headers=headers)
-    SharedKeyCredentialPolicy(ACCOUNT, KEY).on_request(PipelineRequest(request, PipelineContext(None)))
+    SharedKeyCredentialPolicy(ACCOUNT, KEY).on_request(
+        PipelineRequest(request, PipelineContext(None)))
     return request.headers["Authorization"]
 
 
@@ -39,7 +40,8 @@ class Azure(Handler):
     def allowed(self):
         if self.server.right == "sas":
             return self.query.get("sig") == "HU/SH+=" and self.query.get("sp") == "rl"
-        return "x-ms-date" in self.headers and self.headers.get("Authorization") == official_signature(self)
+        return ("x-ms-date" in self.headers
+                and self.headers.get("Authorization") == official_signature(self))
 
     def do_GET(self):
         if "Authorization" not in self.headers and "sig" not in self.query:
@@ -82,7 +84,8 @@ class Azure(Handler):
         if not self.may_write():
             return None
         found = self.server.objects.pop(urllib.parse.unquote(self.path_part.split("/", 3)[3]), None)
-        return self.answer(404, x_ms_error_code="BlobNotFound") if found is None else self.answer(202)
+        return (self.answer(404, x_ms_error_code="BlobNotFound") if found is None
+                else self.answer(202))
 
     def may_write(self):
         if not self.allowed():
@@ -97,22 +100,28 @@ class Azure(Handler):
 
     def list(self):
         query = self.query
-        assert (query["restype"], query["comp"], query.get("delimiter", "/")) == ("container", "list", "/")
+        assert (query["restype"], query["comp"],
+                query.get("delimiter", "/")) == ("container", "list", "/")
         if "delimiter" in query:
             keys, prefixes, after = self.children(query.get("prefix", ""), query.get("marker", ""))
             blobs = "".join(f"<Blob><Name>{escape(key)}</Name></Blob>" for key in keys)
-            blobs += "".join(f"<BlobPrefix><Name>{escape(key)}</Name></BlobPrefix>" for key in prefixes)
+            blobs += "".join(f"<BlobPrefix><Name>{escape(key)}</Name></BlobPrefix>"
+                             for key in prefixes)
         else:
             found, after = self.everything(query.get("prefix", ""), query.get("marker", ""))
-            blobs = "".join(f"<Blob><Name>{escape(key)}</Name><Properties><Etag>{version_of(data)}</Etag>"
-                            f"<Content-Length>{len(data)}</Content-Length></Properties></Blob>" for key, data in found)
-        return self.answer(200, f'\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>{blobs}</Blobs>'
-                                f"<NextMarker>{escape(after)}</NextMarker></EnumerationResults>")
+            blobs = "".join(
+                f"<Blob><Name>{escape(key)}</Name><Properties><Etag>{version_of(data)}</Etag>"
+                f"<Content-Length>{len(data)}</Content-Length></Properties></Blob>"
+                for key, data in found)
+        return self.answer(200, '\ufeff<?xml version="1.0" encoding="utf-8"?>'
+                           f"<EnumerationResults><Blobs>{blobs}</Blobs>"
+                           f"<NextMarker>{escape(after)}</NextMarker></EnumerationResults>")
 
 
 @pytest.fixture(scope="module")
 def azure(stores):
-    server = Server(Azure, {f"some data/{key}": data for folder in stores.values() for key, data in files_of(folder)})
+    server = Server(Azure, {f"some data/{key}": data for folder in stores.values()
+                            for key, data in files_of(folder)})
     server.right = "key"
     yield server
     server.shutdown()
@@ -125,8 +134,9 @@ def right(request, azure):
     endpoint = f"{azure.url}/{ACCOUNT}"
     here = {"AZURE_STORAGE_ENDPOINT": endpoint, "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT}
     return {"key": (here | {"AZURE_STORAGE_ACCOUNT_KEY": KEY}, ""),
-            "connection string": ({"AZURE_STORAGE_CONNECTION_STRING":
-                                   f"AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"}, ""),
+            "connection string": ({
+                "AZURE_STORAGE_CONNECTION_STRING":
+                    f"AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"}, ""),
             "sas": (here | {"AZURE_STORAGE_SAS_TOKEN": SAS}, ""),
             "sas in the URL": (here, "?" + SAS)}[request.param]
 
@@ -153,7 +163,8 @@ def test_reads_what_zarr_python_wrote(cloud, right, stores):
 
 def test_an_icechunk_repository(check_repository, cloud, right):
     variables, end = right
-    check_repository(lambda *arguments: cloud(*arguments, **variables), f"az://{CONTAINER}/some data", end)
+    check_repository(lambda *arguments: cloud(*arguments, **variables),
+                     f"az://{CONTAINER}/some data", end)
 
 
 def test_the_last_bytes_of_shards(cloud, right, stores):
@@ -176,19 +187,23 @@ def test_a_wrong_right_is_refused_and_not_repeated(cloud_fails, azure):
 
 
 def test_what_is_not_there(cloud_fails, azure):
-    here = {"AZURE_STORAGE_ENDPOINT": azure.url, "AZURE_STORAGE_ACCOUNT": ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": KEY}
+    here = {"AZURE_STORAGE_ENDPOINT": azure.url, "AZURE_STORAGE_ACCOUNT": ACCOUNT,
+            "AZURE_STORAGE_ACCOUNT_KEY": KEY}
     azure.right = "key"
     assert "not a Zarr store" in cloud_fails("inspect", store("absent.zarr"), **here)
-    assert "no container 'nothing-here'" in cloud_fails("inspect", "az://nothing-here/a.zarr", **here)
+    assert "no container 'nothing-here'" in cloud_fails("inspect", "az://nothing-here/a.zarr",
+                                                        **here)
     assert "AZURE_STORAGE_ACCOUNT_NAME" in cloud_fails("inspect", store("v3.zarr"))
 
 
-@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse cannot be used")
+@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK),
+                    reason="/dev/fuse cannot be used")
 def test_a_mount_shows_no_secret(batchfs, azure, cloud, environment, tmp_path, stores):
     azure.right = "sas"
     variables = {"AZURE_STORAGE_ENDPOINT": azure.url, "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT}
     view, mount = tmp_path / "view.json", tmp_path / "mount"
-    view.write_text(json.dumps({"name": "v", "variables": ["values"], "window": {"time": 1}, "batch": {"size": 4}}))
+    view.write_text(json.dumps({"name": "v", "variables": ["values"], "window": {"time": 1},
+                                "batch": {"size": 4}}))
     mount.mkdir()
     cloud("mount", store("v3c.zarr") + "?" + SAS, mount, "--view", view, **variables)
     try:
@@ -198,8 +213,9 @@ def test_a_mount_shows_no_secret(batchfs, azure, cloud, environment, tmp_path, s
         assert json.loads((mount / "store.json").read_text())["url"] == store("v3c.zarr")
         control = mount / ".batchfs"
         daemon = json.loads((control / "status.json").read_text())["pid"]
-        for path in (mount / "store.json", mount / "summary.txt", control / "config.json", control / "log",
-                     pathlib.Path("/proc/self/mountinfo"), pathlib.Path(f"/proc/{daemon}/cmdline")):
+        for path in (mount / "store.json", mount / "summary.txt", control / "config.json",
+                     control / "log", pathlib.Path("/proc/self/mountinfo"),
+                     pathlib.Path(f"/proc/{daemon}/cmdline")):
             text = path.read_bytes()
             assert b"HU%2F" not in text and b"HU/SH" not in text, path
         assert b"batchfs" in text and str(mount).encode() in text

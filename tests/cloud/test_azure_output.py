@@ -1,5 +1,5 @@
-"""batchfs rechunk, export and tasks to az://, against a small server that checks each signature with the official
-library's signer."""
+"""batchfs rechunk, export and tasks to az://, against a small server that checks each signature
+with the official library's signer."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,8 @@ class Bucket:
         self.objects = server.objects
 
     def keys(self, prefix):
-        return sorted(key.removeprefix(prefix + "/") for key in list(self.objects) if key.startswith(prefix + "/"))
+        return sorted(key.removeprefix(prefix + "/") for key in list(self.objects)
+                      if key.startswith(prefix + "/"))
 
     def get(self, key):
         return self.objects[key]
@@ -38,8 +39,8 @@ class WritableAzure(Azure):
 def azure():
     server = Server(WritableAzure, {})
     server.right, server.blocks, server.requests = "key", {}, []
-    server.variables = {"AZURE_STORAGE_ENDPOINT": f"{server.url}/{ACCOUNT}", "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT,
-                        "AZURE_STORAGE_ACCOUNT_KEY": KEY}
+    server.variables = {"AZURE_STORAGE_ENDPOINT": f"{server.url}/{ACCOUNT}",
+                        "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": KEY}
     yield server
     server.shutdown()
 
@@ -54,7 +55,8 @@ def test_with_a_signature_that_is_not_told(cloud, azure, tmp_path):
     check_the_copy(cloud, PLACE, Bucket(azure), tmp_path, azure.variables, "?" + SAS)
     source, _ = make_source(tmp_path)
     for word in "finished; this run wrote", "finished before":
-        told = cloud("rechunk", source, "--chunks", "t=5", "-o", f"{PLACE}/told?{SAS}", **azure.variables)
+        told = cloud("rechunk", source, "--chunks", "t=5", "-o", f"{PLACE}/told?{SAS}",
+                     **azure.variables)
         assert told.decode().startswith(f"{PLACE}/told: {word}") and b"sig" not in told
 
 
@@ -68,10 +70,13 @@ def test_parts_of_tasks(cloud, cloud_fails, azure, tmp_path):
 
 def test_a_large_object_is_put_in_blocks(cloud, azure, tmp_path):
     values = np.random.default_rng(1).integers(0, 256, 70_000_000, "u1")
-    zarr.create_array(tmp_path / "large.zarr", data=values, chunks=(1_000_000,), compressors=None, dimension_names=("x",))
-    cloud("rechunk", tmp_path / "large.zarr", "--chunks", "x=-1", "--codec", "none", "-o", f"{PLACE}/large", **azure.variables)
+    zarr.create_array(tmp_path / "large.zarr", data=values, chunks=(1_000_000,), compressors=None,
+                      dimension_names=("x",))
+    cloud("rechunk", tmp_path / "large.zarr", "--chunks", "x=-1", "--codec", "none", "-o",
+          f"{PLACE}/large", **azure.variables)
     assert np.array_equal(np.frombuffer(azure.objects["large/c/0"], "u1"), values)
-    assert azure.requests.count("block") == 3 and azure.requests.count("blocklist") == 1 and not azure.blocks
+    assert (azure.requests.count("block") == 3 and azure.requests.count("blocklist") == 1
+            and not azure.blocks)
 
 
 def test_what_may_not_be_written_is_one_line(cloud_fails, azure, tmp_path):

@@ -1,4 +1,5 @@
-"""gs:// against the emulator gcp-storage-emulator, and against a small server that wants to see a token."""
+"""gs:// against the emulator gcp-storage-emulator, and against a small server that wants to see a
+token."""
 
 import base64
 import io
@@ -41,8 +42,8 @@ def check_reading(cloud, stores, **variables):
 @pytest.fixture(scope="module")
 def emulator(server, free_port, stores):
     port = free_port()
-    server([sys.executable, "-m", "gcp_storage_emulator", "start", "--host=127.0.0.1", f"--port={port}",
-            "--in-memory", f"--default-bucket={BUCKET}"], port)
+    server([sys.executable, "-m", "gcp_storage_emulator", "start", "--host=127.0.0.1",
+            f"--port={port}", "--in-memory", f"--default-bucket={BUCKET}"], port)
     for folder in stores.values():
         for key, data in files_of(folder):
             requests.post(f"http://127.0.0.1:{port}/upload/storage/v1/b/{BUCKET}/o",
@@ -56,47 +57,58 @@ def test_reads_what_zarr_python_wrote(cloud, emulator, stores):
 
 
 def test_an_icechunk_repository(check_repository, cloud, emulator):
-    check_repository(lambda *arguments: cloud(*arguments, STORAGE_EMULATOR_HOST=emulator), f"gs://{BUCKET}/some data")
+    check_repository(lambda *arguments: cloud(*arguments, STORAGE_EMULATOR_HOST=emulator),
+                     f"gs://{BUCKET}/some data")
 
 
 class Google(Handler):
     """The JSON API's reading half and the token service (RFC 7523, RFC 6749)."""
 
     def do_POST(self):
-        form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
+        form = dict(
+            urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
         if form["grant_type"] == "refresh_token":
-            if (form["client_id"], form["client_secret"], form["refresh_token"]) != ("id", "se/cret", "1//good"):
+            if (form["client_id"], form["client_secret"],
+                    form["refresh_token"]) != ("id", "se/cret", "1//good"):
                 return self.answer(400, '{"error": "invalid_grant"}')
         else:
             assert form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
             decode = lambda part: base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
             header, claims, signature = form["assertion"].split(".")
             try:
-                self.server.key.public_key().verify(decode(signature), f"{header}.{claims}".encode(),
+                self.server.key.public_key().verify(decode(signature),
+                                                    f"{header}.{claims}".encode(),
                                                     padding.PKCS1v15(), hashes.SHA256())
             except Exception:
                 return self.answer(400, '{"error": "invalid_grant"}')
             claims = json.loads(decode(claims))
             assert json.loads(decode(header)) == {"alg": "RS256", "typ": "JWT", "kid": "kid"}
             assert claims["iss"] == EMAIL and claims["aud"] == f"{self.server.url}/token"
-            assert claims["scope"].endswith(self.server.scope) and abs(claims["iat"] - time.time()) < 60
+            assert (claims["scope"].endswith(self.server.scope)
+                    and abs(claims["iat"] - time.time()) < 60)
             assert claims["exp"] - claims["iat"] == 3600
         self.server.tokens.append(f"token{len(self.server.tokens)}")
-        return self.answer(200, json.dumps({"access_token": self.server.tokens[-1], "expires_in": 3600}))
+        return self.answer(200,
+                           json.dumps({"access_token": self.server.tokens[-1], "expires_in": 3600}))
 
     def do_GET(self):
-        if self.server.tokens[-1:] != [self.headers.get("Authorization", "").removeprefix("Bearer ")]:
+        if self.server.tokens[-1:] != [
+                self.headers.get("Authorization", "").removeprefix("Bearer ")]:
             return self.answer(401, '{"error": {"code": 401, "errors": [{"reason": "authError"}]}}')
         start = f"/storage/v1/b/{BUCKET}/o"
         if not self.path_part.startswith(start):
-            return self.answer(404, '{"error": {"code": 404, "message": "The specified bucket does not exist."}}')
+            return self.answer(404, '{"error": {"code": 404, "message": "The specified bucket '
+                                    'does not exist."}}')
         if self.path_part == start:
             if "delimiter" in self.query:
-                keys, prefixes, after = self.children(self.query.get("prefix", ""), self.query.get("pageToken", ""))
+                keys, prefixes, after = self.children(self.query.get("prefix", ""),
+                                                      self.query.get("pageToken", ""))
                 page = {"items": [{"name": key} for key in keys], "prefixes": prefixes}
             else:
-                found, after = self.everything(self.query.get("prefix", ""), self.query.get("pageToken", ""))
-                page = {"items": [{"name": key, "etag": f'"{version_of(data)}"', "size": str(len(data))} for key, data in found]}
+                found, after = self.everything(self.query.get("prefix", ""),
+                                               self.query.get("pageToken", ""))
+                page = {"items": [{"name": key, "etag": f'"{version_of(data)}"',
+                                   "size": str(len(data))} for key, data in found]}
             return self.answer(200, json.dumps(page | ({"nextPageToken": after} if after else {})))
         key = self.path_part[len(start) + 1:]
         assert "/" not in key and self.query["alt"] == "media"
@@ -111,7 +123,8 @@ def key():
 
 @pytest.fixture
 def google(stores, key):
-    server = Server(Google, {f"some data/{name}": data for folder in stores.values() for name, data in files_of(folder)})
+    server = Server(Google, {f"some data/{name}": data for folder in stores.values()
+                             for name, data in files_of(folder)})
     server.key, server.tokens, server.scope = key, [], "devstorage.read_only"
     yield server
     server.shutdown()
@@ -122,7 +135,8 @@ def settings(google, tmp_path):
     """settings(credentials): environment variables that name them, and the server."""
 
     def write(credentials):
-        (tmp_path / "credentials.json").write_text(json.dumps(credentials | {"token_uri": f"{google.url}/token"}))
+        (tmp_path / "credentials.json").write_text(
+            json.dumps(credentials | {"token_uri": f"{google.url}/token"}))
         (tmp_path / "config.json").write_text(json.dumps({"gcs": {"endpoint": google.url}}))
         return {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "credentials.json"),
                 "BATCHFS_CONFIG": str(tmp_path / "config.json")}
@@ -133,7 +147,8 @@ def settings(google, tmp_path):
 def service_account(key):
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                             serialization.NoEncryption()).decode()
-    return {"type": "service_account", "client_email": EMAIL, "private_key_id": "kid", "private_key": pem}
+    return {"type": "service_account", "client_email": EMAIL, "private_key_id": "kid",
+            "private_key": pem}
 
 
 def test_a_service_account(cloud, settings, stores, key):
@@ -141,20 +156,24 @@ def test_a_service_account(cloud, settings, stores, key):
 
 
 def test_shards(cloud, settings, stores, key):
-    assert np.array_equal(load(cloud("cat", store("sharded.zarr"), "/", **settings(service_account(key)))),
+    assert np.array_equal(load(cloud("cat", store("sharded.zarr"), "/",
+                                     **settings(service_account(key)))),
                           zarr.open_array(stores["sharded.zarr"], mode="r")[...])
 
 
 def test_an_authorized_user(cloud, cloud_fails, settings):
-    user = {"type": "authorized_user", "client_id": "id", "client_secret": "se/cret", "refresh_token": "1//good"}
+    user = {"type": "authorized_user", "client_id": "id", "client_secret": "se/cret",
+            "refresh_token": "1//good"}
     assert cloud("inspect", store("v3.zarr"), **settings(user))
-    line = cloud_fails("inspect", store("v3.zarr"), **settings(user | {"refresh_token": "1//WRONG"}))
+    line = cloud_fails("inspect", store("v3.zarr"),
+                       **settings(user | {"refresh_token": "1//WRONG"}))
     assert "invalid_grant" in line and "WRONG" not in line and "se/cret" not in line
 
 
 def test_another_accounts_key_is_refused(cloud_fails, settings):
     other = rsa.generate_private_key(65537, 2048)
-    assert "invalid_grant" in cloud_fails("inspect", store("v3.zarr"), **settings(service_account(other)))
+    assert "invalid_grant" in cloud_fails("inspect", store("v3.zarr"),
+                                          **settings(service_account(other)))
 
 
 def test_a_token_from_the_environment(cloud, cloud_fails, google, settings):

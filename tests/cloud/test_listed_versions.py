@@ -1,4 +1,5 @@
-"""A run asks Azure and Google for the versions of its objects by listing them, as it asks S3 (test_s3_versions.py)."""
+"""A run asks Azure and Google for the versions of its objects by listing them, as it asks S3
+(test_s3_versions.py)."""
 
 import collections
 import json
@@ -26,7 +27,8 @@ def counting(handler, is_listing):
             with self.server.lock:
                 self.server.counts[kind] += 1
             if kind == "versions" and self.server.refusal:
-                return self.answer(403, self.server.refusal, x_ms_error_code="AuthorizationPermissionMismatch")
+                return self.answer(403, self.server.refusal,
+                                   x_ms_error_code="AuthorizationPermissionMismatch")
             return super().do_GET()
 
         do_HEAD = do_GET
@@ -47,23 +49,28 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("versions") / "s.zarr"
     values = np.random.default_rng(1).normal(size=(CHUNKS, 4)).astype("f4")
     xr.Dataset({"t": (("time", "x"), values)}, {"time": np.arange(CHUNKS)}).to_zarr(
-        path, zarr_format=2, consolidated=True, encoding={"t": {"chunks": (1, 4)}, "time": {"chunks": (CHUNKS,)}})
+        path, zarr_format=2, consolidated=True,
+        encoding={"t": {"chunks": (1, 4)}, "time": {"chunks": (CHUNKS,)}})
     return path
 
 
 @pytest.fixture(params=["az", "gs"])
 def remote(request, folder, tmp_path):
     """The server, with the store's URL and the environment of the program."""
-    server = Server(Azure if request.param == "az" else Google, {f"some data/{key}": data for key, data in files_of(folder)})
-    server.counts, server.lock, server.refusal, server.change = collections.Counter(), threading.Lock(), "", lambda data: data
+    server = Server(Azure if request.param == "az" else Google,
+                    {f"some data/{key}": data for key, data in files_of(folder)})
+    server.counts, server.lock, server.refusal, server.change = collections.Counter(), (
+        threading.Lock()), "", lambda data: data
     if request.param == "az":
         server.right, server.store = "key", test_azure.store("s.zarr")
         server.variables = {"AZURE_STORAGE_ENDPOINT": f"{server.url}/{test_azure.ACCOUNT}",
-                            "AZURE_STORAGE_ACCOUNT_NAME": test_azure.ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": test_azure.KEY}
+                            "AZURE_STORAGE_ACCOUNT_NAME": test_azure.ACCOUNT,
+                            "AZURE_STORAGE_ACCOUNT_KEY": test_azure.KEY}
     else:
         server.tokens, server.store = ["token"], test_gcs.store("s.zarr")
         (tmp_path / "config.json").write_text(json.dumps({"gcs": {"endpoint": server.url}}))
-        server.variables = {"GOOGLE_OAUTH_ACCESS_TOKEN": "token", "BATCHFS_CONFIG": str(tmp_path / "config.json")}
+        server.variables = {"GOOGLE_OAUTH_ACCESS_TOKEN": "token",
+                            "BATCHFS_CONFIG": str(tmp_path / "config.json")}
     yield server
     server.shutdown()
 
@@ -76,15 +83,16 @@ def task(cloud, remote, tmp_path):
 
     def run(number, run=cloud):
         remote.counts.clear()
-        line = run("statistics", remote.store, "--view", view, "--out", tmp_path / "parts", "--task", number, "--tasks", 2,
-                   **remote.variables)
+        line = run("statistics", remote.store, "--view", view, "--out", tmp_path / "parts",
+                   "--task", number, "--tasks", 2, **remote.variables)
         return dict(remote.counts) if run is cloud else line
 
     return run
 
 
 def merged(cloud, tmp_path):
-    return json.loads(cloud("statistics", "--merge", tmp_path / "parts", "--json"))["variables"]["t"]["count"]
+    return json.loads(cloud("statistics", "--merge", tmp_path / "parts",
+                            "--json"))["variables"]["t"]["count"]
 
 
 def test_a_page_of_versions_takes_one_request(task):

@@ -1,5 +1,6 @@
-"""How many answers must be waited for, one after the other, until a batch is there: requests that are under way
-together are one round trip. The server answers when no other request has come for a while, all at once."""
+"""How many answers must be waited for, one after the other, until a batch is there: requests that
+are under way together are one round trip. The server answers when no other request has come for a
+while, all at once."""
 
 import contextlib
 import http.server
@@ -37,7 +38,8 @@ class Rounds(http.server.ThreadingHTTPServer):
             self.changed.notify_all()
             while len(self.rounds) == mine and self.arrived:
                 count = self.arrived
-                if not self.changed.wait_for(lambda: self.arrived != count or len(self.rounds) != mine, PAUSE):
+                if not self.changed.wait_for(lambda: self.arrived != count
+                                                 or len(self.rounds) != mine, PAUSE):
                     self.arrived = 0
                     self.changed.notify_all()
 
@@ -55,9 +57,10 @@ class Answer(http.server.BaseHTTPRequestHandler):
         if "Range" not in self.headers:
             return self.answer(200, data)
         first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
-        begin, end = (int(first), min(int(last) + 1 if last else len(data), len(data))) if first else (
-            max(0, len(data) - int(last)), len(data))
-        self.answer(206, data[begin:end], [("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")])
+        begin, end = ((int(first), min(int(last) + 1 if last else len(data), len(data))) if first
+                          else (max(0, len(data) - int(last)), len(data)))
+        self.answer(206, data[begin:end],
+                    [("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")])
 
     def answer(self, status, body, headers=()):
         self.send_response(status)
@@ -71,12 +74,14 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 def dataset():
-    data = xr.Dataset({name: (("time", "x"), np.random.default_rng(0).random((12, 5))) for name in ("a", "b")},
-                      {"time": np.arange("2000-01-01", "2000-01-13", dtype="datetime64[D]"), "x": np.arange(5.0)})
+    data = xr.Dataset(
+        {name: (("time", "x"), np.random.default_rng(0).random((12, 5))) for name in ("a", "b")},
+        {"time": np.arange("2000-01-01", "2000-01-13", dtype="datetime64[D]"), "x": np.arange(5.0)})
     return data, {name: {"chunks": (3, 5)} for name in data}
 
 
-VIEW = {"window": {"time": 2}, "batch": 2, "tensors": {"a": {"variables": ["a"]}, "b": {"variables": ["b"]}}}
+VIEW = {"window": {"time": 2}, "batch": 2,
+        "tensors": {"a": {"variables": ["a"]}, "b": {"variables": ["b"]}}}
 
 
 @contextlib.contextmanager
@@ -97,7 +102,8 @@ def rounds_of(tmp_path, good):
 
     def rounds(prefix=""):
         with serving(tmp_path) as server:
-            batch = np.load(io.BytesIO(good("batch", f"{prefix}{server.url}/store", "--view", view, "--format", "npz")))
+            batch = np.load(io.BytesIO(good("batch", f"{prefix}{server.url}/store", "--view", view,
+                                            "--format", "npz")))
         assert np.shape(batch["a"]) == (2, 2, 5)
         return server.rounds
 
@@ -114,10 +120,12 @@ def test_a_consolidated_store(rounds_of, tmp_path, zarr_format):
 
 @pytest.mark.parametrize("prefix", ["", "icechunk+"])
 def test_an_icechunk_repository(rounds_of, tmp_path, prefix):
-    icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+    icechunk = pytest.importorskip("icechunk",
+                                   reason="tools/dependencies test installs the icechunk package")
     data, encoding = dataset()
-    repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path / "store")),
-                                            config=icechunk.RepositoryConfig(inline_chunk_threshold_bytes=0))
+    repository = icechunk.Repository.create(
+        icechunk.local_filesystem_storage(str(tmp_path / "store")),
+        config=icechunk.RepositoryConfig(inline_chunk_threshold_bytes=0))
     session = repository.writable_session("main")
     data.to_zarr(session.store, zarr_format=3, encoding=encoding, consolidated=False)
     session.commit("written")
@@ -128,10 +136,12 @@ def test_an_icechunk_repository(rounds_of, tmp_path, prefix):
 
 def test_many_arrays_of_an_icechunk_repository(rounds_of, tmp_path):
     """The manifests that the view needs come along, though others are smaller."""
-    icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+    icechunk = pytest.importorskip("icechunk",
+                                   reason="tools/dependencies test installs the icechunk package")
     data, encoding = dataset()
-    repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path / "store")),
-                                            config=icechunk.RepositoryConfig(inline_chunk_threshold_bytes=0))
+    repository = icechunk.Repository.create(
+        icechunk.local_filesystem_storage(str(tmp_path / "store")),
+        config=icechunk.RepositoryConfig(inline_chunk_threshold_bytes=0))
     session = repository.writable_session("main")
     data.to_zarr(session.store, zarr_format=3, encoding=encoding, consolidated=False)
     for number in range(40):

@@ -24,21 +24,23 @@ class Moto:
         self.keys = {}
 
     def client(self, service):
-        return boto3.client(service, endpoint_url=self.url, region_name="us-east-1", aws_access_key_id="setup",
-                            aws_secret_access_key="setup",
+        return boto3.client(service, endpoint_url=self.url, region_name="us-east-1",
+                            aws_access_key_id="setup", aws_secret_access_key="setup",
                             config=botocore.config.Config(s3={"addressing_style": "path"}))
 
     def add_user(self, name, actions):
         iam = self.client("iam")
         iam.create_user(UserName=name)
         statement = {"Effect": "Allow", "Action": actions, "Resource": "*"}
-        iam.put_user_policy(UserName=name, PolicyName="p",
-                            PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}))
+        iam.put_user_policy(UserName=name, PolicyName="p", PolicyDocument=json.dumps(
+            {"Version": "2012-10-17", "Statement": [statement]}))
         key = iam.create_access_key(UserName=name)["AccessKey"]
-        self.keys[name] = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+        self.keys[name] = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+                           "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
 
     def enforce(self, enforced):
-        requests.post(f"{self.url}/moto-api/reset-auth", data="0" if enforced else "inf", timeout=30)
+        requests.post(f"{self.url}/moto-api/reset-auth", data="0" if enforced else "inf",
+                      timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +77,8 @@ def load(output):
 def test_reads_what_zarr_python_wrote(cloud, reader, stores, name):
     root = zarr.open_group(stores[name], mode="r")
     for path in ("values", "sparse", f"deep/er/{ODD_NAME}"):
-        assert np.array_equal(load(cloud("cat", store(name), path, "--decode", "raw", **reader)), root[path][...])
+        assert np.array_equal(load(cloud("cat", store(name), path, "--decode", "raw", **reader)),
+                              root[path][...])
     told = json.loads(cloud("inspect", store(name), "--json", **reader))
     assert sorted(told["arrays"]) == sorted([f"deep/er/{ODD_NAME}", "sparse", "values"])
     assert told["consolidated"] == name.endswith("c.zarr")
@@ -93,7 +96,8 @@ def test_an_icechunk_repository(check_repository, cloud, reader):
 
 def test_a_batch(cloud, reader, stores, tmp_path):
     view = tmp_path / "view.json"
-    view.write_text(json.dumps({"name": "v", "variables": ["values"], "window": {"time": 1}, "batch": {"size": 4}}))
+    view.write_text(json.dumps({"name": "v", "variables": ["values"], "window": {"time": 1},
+                                "batch": {"size": 4}}))
     values = zarr.open_group(stores["v3.zarr"], mode="r")["values"][...]
     batch = load(cloud("batch", store("v3.zarr"), "--view", view, "--batch", "1", **reader))
     assert np.array_equal(batch, values[4:8].reshape(batch.shape))
@@ -114,40 +118,46 @@ def test_credentials_from_files_and_options(cloud, moto, environment, stores):
 
 
 def test_a_wrong_secret_is_refused_and_not_repeated(cloud_fails, reader):
-    line = cloud_fails("inspect", store("v3.zarr"), **reader | {"AWS_SECRET_ACCESS_KEY": "WRONGSECRET"})
+    line = cloud_fails("inspect", store("v3.zarr"),
+                       **reader | {"AWS_SECRET_ACCESS_KEY": "WRONGSECRET"})
     assert "SignatureDoesNotMatch" in line
     assert "WRONGSECRET" not in line
-    assert "InvalidAccessKeyId" in cloud_fails("inspect", store("v3.zarr"),
-                                               **reader | {"AWS_ACCESS_KEY_ID": "AKIAUNKNOWNUNKNOWN"})
+    assert "InvalidAccessKeyId" in cloud_fails("inspect", store("v3.zarr"), **reader
+                                                   | {"AWS_ACCESS_KEY_ID": "AKIAUNKNOWNUNKNOWN"})
 
 
 def test_who_may_not_read_is_told_so(cloud_fails, moto, reader):
-    assert "access denied" in cloud_fails("inspect", store("v3c.zarr"), **reader | moto.keys["stranger"])
+    assert "access denied" in cloud_fails("inspect", store("v3c.zarr"),
+                                          **reader | moto.keys["stranger"])
 
 
 def test_who_may_not_list_can_read_consolidated_stores(cloud, cloud_fails, moto, reader, stores):
     blind = reader | moto.keys["blind"]
     values = zarr.open_group(stores["v2c.zarr"], mode="r")
     for path in ("values", "sparse"):  # of which some chunks are missing
-        assert np.array_equal(load(cloud("cat", store("v2c.zarr"), path, "--decode", "raw", **blind)), values[path][...])
+        assert np.array_equal(load(cloud("cat", store("v2c.zarr"), path, "--decode", "raw",
+                                         **blind)), values[path][...])
     assert "may not list" in cloud_fails("inspect", store("v2.zarr"), **blind)
 
 
 def test_what_is_not_there(cloud_fails, reader):
     assert "not a Zarr store" in cloud_fails("inspect", store("absent.zarr"), **reader)
-    assert "no bucket 'no-such-bucket'" in cloud_fails("inspect", "s3://no-such-bucket/a.zarr", **reader)
+    assert "no bucket 'no-such-bucket'" in cloud_fails("inspect", "s3://no-such-bucket/a.zarr",
+                                                       **reader)
 
 
 def test_public_data_are_read_without_credentials(cloud, cloud_fails, moto, reader, stores):
     moto.enforce(False)
     for name in ("v2c.zarr", "v3c.zarr"):
         for key, data in files_of(stores[name]):
-            moto.client("s3").put_object(Bucket=BUCKET, Key=f"public/{key}", Body=data, ACL="public-read")
+            moto.client("s3").put_object(Bucket=BUCKET, Key=f"public/{key}", Body=data,
+                                         ACL="public-read")
     try:
         for name in ("v2c.zarr", "v3c.zarr"):
             root, public = zarr.open_group(stores[name], mode="r"), f"s3://{BUCKET}/public/{name}"
             for path in ("values", "sparse"):
-                told = load(cloud("cat", public, path, "--decode", "raw", AWS_ENDPOINT_URL=moto.url))
+                told = load(cloud("cat", public, path, "--decode", "raw",
+                                  AWS_ENDPOINT_URL=moto.url))
                 assert np.array_equal(told, root[path][...])
             assert cloud("inspect", public, "--anon", **reader | {"AWS_SECRET_ACCESS_KEY": "wrong"})
         line = cloud_fails("inspect", store("v3c.zarr"), AWS_ENDPOINT_URL=moto.url)
@@ -171,21 +181,26 @@ def test_many_entries_come_in_pages(cloud, moto, reader, tmp_path):
 
 
 def test_a_reference_set(cloud, cloud_fails, moto, reader):
-    """Names of objects are taken as they are written; what lies beside the set's folder needs leave."""
+    """Names of objects are taken as they are written; what lies beside the set's folder needs
+    leave."""
     values = np.arange(20, dtype="<i4")
-    array = json.dumps({"zarr_format": 2, "shape": [20], "chunks": [10], "dtype": "<i4", "fill_value": None, "order": "C",
-                        "compressor": None, "filters": None})
-    refs = {".zgroup": '{"zarr_format": 2}', "a/.zarray": array, "a/0": ["odd%20name #1?.bin", 4, 40], "a/1": ["odd%20name #1?.bin", 44, 40],
-            "b/.zarray": array, "b/0": ["../others/o.bin", 0, 40], "b/1": [f"s3://{BUCKET}/others/o.bin", 40, 40]}
+    array = json.dumps({"zarr_format": 2, "shape": [20], "chunks": [10], "dtype": "<i4",
+                        "fill_value": None, "order": "C", "compressor": None, "filters": None})
+    refs = {".zgroup": '{"zarr_format": 2}', "a/.zarray": array,
+            "a/0": ["odd%20name #1?.bin", 4, 40], "a/1": ["odd%20name #1?.bin", 44, 40],
+            "b/.zarray": array, "b/0": ["../others/o.bin", 0, 40],
+            "b/1": [f"s3://{BUCKET}/others/o.bin", 40, 40]}
     moto.enforce(False)
     s3 = moto.client("s3")
     for key, data in (("sets/r.json", json.dumps({"version": 1, "refs": refs}).encode()),
-                      ("sets/odd%20name #1?.bin", b"head" + values.tobytes()), ("others/o.bin", values.tobytes())):
+                      ("sets/odd%20name #1?.bin", b"head" + values.tobytes()),
+                      ("others/o.bin", values.tobytes())):
         s3.put_object(Bucket=BUCKET, Key=key, Body=data)
     moto.enforce(True)
     place = f"s3://{BUCKET}/sets/r.json"
     assert np.array_equal(load(cloud("cat", place, "a", "--decode", "raw", **reader)), values)
     assert f"--virtual s3://{BUCKET}/others/" in cloud_fails("cat", place, "b", **reader)
     allowed = ["--virtual", f"s3://{BUCKET}/others/"]
-    assert np.array_equal(load(cloud("cat", place, "b", "--decode", "raw", *allowed, **reader)), values)
+    assert np.array_equal(load(cloud("cat", place, "b", "--decode", "raw", *allowed, **reader)),
+                          values)
     assert "not a Zarr store" in cloud_fails("inspect", f"s3://{BUCKET}/sets/none.json", **reader)

@@ -1,4 +1,5 @@
-"""Answers of S3 that moto does not send: written out by the documentation, with botocore checking signatures."""
+"""Answers of S3 that moto does not send: written out by the documentation, with botocore checking
+signatures."""
 
 import io
 import re
@@ -19,29 +20,41 @@ SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 
 class S3(Handler):
     def refuse(self, status, code, more="", **headers):
-        return self.answer(status, f"<?xml version='1.0'?>\n<Error><Code>{code}</Code><Message>no</Message>{more}</Error>",
+        return self.answer(status, "<?xml version='1.0'?>\n"
+                                   f"<Error><Code>{code}</Code><Message>no</Message>{more}</Error>",
                            **headers)
 
     def do_POST(self):
         """The token service: each token is good for the requests that `token_life` says."""
-        form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
-        assert form["Action"] == "AssumeRoleWithWebIdentity" and form["WebIdentityToken"] == "the identity"
+        form = dict(
+            urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
+        assert (form["Action"] == "AssumeRoleWithWebIdentity"
+                and form["WebIdentityToken"] == "the identity")
         self.server.tokens += 1
-        return self.answer(200, f"""<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+        return self.answer(
+            200,
+            '<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">'
+            f"""
             <AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>ASIA</AccessKeyId>
-            <SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken>token{self.server.tokens}</SessionToken>
-            <Expiration>2100-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>
+            <SecretAccessKey>{SECRET}</SecretAccessKey>"""
+            f"""<SessionToken>token{self.server.tokens}</SessionToken>
+            <Expiration>2100-01-01T00:00:00Z</Expiration></Credentials>"""
+            f"""</AssumeRoleWithWebIdentityResult>
             </AssumeRoleWithWebIdentityResponse>""")
 
     def signature_is_right(self, told, region):
         names = re.search("SignedHeaders=([^,]*)", told)[1].split(";")
         assert {"host", "x-amz-date", "x-amz-content-sha256"} <= set(names)
-        self.server.payers.add((self.headers["x-amz-request-payer"], "x-amz-request-payer" in names))
-        request = botocore.awsrequest.AWSRequest(method=self.command, url=self.server.url + self.path,
-                                                 headers={name: self.headers[name] for name in names})
+        self.server.payers.add((self.headers["x-amz-request-payer"],
+                                "x-amz-request-payer" in names))
+        request = botocore.awsrequest.AWSRequest(
+            method=self.command, url=self.server.url + self.path,
+            headers={name: self.headers[name] for name in names})
         request.context["timestamp"] = self.headers["x-amz-date"]
-        signer = botocore.auth.S3SigV4Auth(botocore.credentials.Credentials("ASIA", SECRET), "s3", region)
-        signature = signer.signature(signer.string_to_sign(request, signer.canonical_request(request)), request)
+        signer = botocore.auth.S3SigV4Auth(botocore.credentials.Credentials("ASIA", SECRET), "s3",
+                                           region)
+        signature = signer.signature(
+            signer.string_to_sign(request, signer.canonical_request(request)), request)
         return told.endswith(f"Signature={signature}")
 
     def do_GET(self):
@@ -73,14 +86,16 @@ class S3(Handler):
 @pytest.fixture
 def s3(stores):
     server = Server(S3, {key: data for folder in stores.values() for key, data in files_of(folder)})
-    server.asked, server.tokens, server.expires_after, server.slow, server.payers = [], 0, 0, False, set()
+    server.asked, server.tokens, server.expires_after, server.slow, server.payers = (
+        [], 0, 0, False, set())
     yield server
     server.shutdown()
 
 
 @pytest.fixture
 def keys(s3):
-    return {"AWS_ACCESS_KEY_ID": "ASIA", "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_ENDPOINT_URL": s3.url}
+    return {"AWS_ACCESS_KEY_ID": "ASIA", "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_ENDPOINT_URL": s3.url}
 
 
 def values_of(stores, name, path):
@@ -91,7 +106,8 @@ def load(output):
     return np.load(io.BytesIO(output))
 
 
-def test_forbidden_means_missing_where_the_server_says_so_of_everything(cloud, cloud_fails, s3, keys, stores):
+def test_forbidden_means_missing_where_the_server_says_so_of_everything(
+        cloud, cloud_fails, s3, keys, stores):
     told = load(cloud("cat", f"s3://{BUCKET}/v2c.zarr", "sparse", "--decode", "raw", **keys))
     assert np.array_equal(told, values_of(stores, "v2c.zarr", "sparse"))
     assert sum(".batchfs-probe-" in path for path in s3.asked) == 1
@@ -99,7 +115,8 @@ def test_forbidden_means_missing_where_the_server_says_so_of_everything(cloud, c
 
 
 def test_what_403_means_can_be_said(cloud, cloud_fails, s3, keys, stores):
-    told = load(cloud("cat", f"s3://{BUCKET}/v2c.zarr", "sparse", "--decode", "raw", "--missing", "403", **keys))
+    told = load(cloud("cat", f"s3://{BUCKET}/v2c.zarr", "sparse", "--decode", "raw", "--missing",
+                      "403", **keys))
     assert np.array_equal(told, values_of(stores, "v2c.zarr", "sparse"))
     line = cloud_fails("cat", f"s3://{BUCKET}/v2c.zarr", "sparse", "--missing", "404", **keys)
     assert "access denied" in line and "sparse/" in line
@@ -125,8 +142,10 @@ def test_the_region_is_learnt_from_the_answer(cloud, s3, keys, stores):
 def test_a_session_that_ends_in_the_middle_is_renewed(cloud, s3, keys, stores, tmp_path):
     (tmp_path / "identity").write_text("the identity\n")
     s3.expires_after = 3
-    told = load(cloud("cat", f"s3://{BUCKET}/v3c.zarr", "values", AWS_ENDPOINT_URL=s3.url, AWS_ENDPOINT_URL_STS=s3.url,
-                      AWS_WEB_IDENTITY_TOKEN_FILE=str(tmp_path / "identity"), AWS_ROLE_ARN="arn:aws:iam::1:role/r"))
+    told = load(cloud("cat", f"s3://{BUCKET}/v3c.zarr", "values", AWS_ENDPOINT_URL=s3.url,
+                      AWS_ENDPOINT_URL_STS=s3.url,
+                      AWS_WEB_IDENTITY_TOKEN_FILE=str(tmp_path / "identity"),
+                      AWS_ROLE_ARN="arn:aws:iam::1:role/r"))
     assert np.array_equal(told, values_of(stores, "v3c.zarr", "values"))
     assert s3.tokens == 2
 

@@ -1,5 +1,5 @@
-"""batchfs rechunk, export and tasks to s3://, against moto's server, which checks signatures and permissions, and
-against a small server whose parts of objects fail."""
+"""batchfs rechunk, export and tasks to s3://, against moto's server, which checks signatures and
+permissions, and against a small server whose parts of objects fail."""
 
 import sys
 
@@ -35,7 +35,8 @@ def local(tmp_path):
 
 def writer_client(moto):
     keys = moto.keys["writer"]
-    return boto3.client("s3", endpoint_url=moto.url, region_name="us-east-1", aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
+    return boto3.client("s3", endpoint_url=moto.url, region_name="us-east-1",
+                        aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
                         aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
                         config=botocore.config.Config(s3={"addressing_style": "path"}))
 
@@ -45,8 +46,10 @@ class Bucket:
         self.s3 = writer_client(moto)
 
     def keys(self, prefix):
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix + "/")
-        return sorted(entry["Key"].removeprefix(prefix + "/") for page in pages for entry in page.get("Contents", []))
+        pages = self.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=BUCKET, Prefix=prefix + "/")
+        return sorted(entry["Key"].removeprefix(prefix + "/") for page in pages
+                      for entry in page.get("Contents", []))
 
     def get(self, key):
         return self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
@@ -71,11 +74,13 @@ def test_a_killed_copy_continues(cloud, environment, moto, tmp_path):
 def test_what_may_not_be_written_is_one_line(cloud_fails, cloud, moto, local):
     source, _ = local
     reader = moto.keys["reader"] | {"AWS_ENDPOINT_URL": moto.url}
-    said = cloud_fails("rechunk", source, "--chunks", "t=1", "-o", f"s3://{BUCKET}/denied", **reader)
+    said = cloud_fails("rechunk", source, "--chunks", "t=1", "-o", f"s3://{BUCKET}/denied",
+                       **reader)
     assert "may not write" in said
     assert keys_of(moto, "denied") == []
     writer = moto.keys["writer"] | {"AWS_ENDPOINT_URL": moto.url}
-    said = cloud_fails("rechunk", source, "--chunks", "t=1", "-o", "s3://no-such-bucket/x", **writer)
+    said = cloud_fails("rechunk", source, "--chunks", "t=1", "-o", "s3://no-such-bucket/x",
+                       **writer)
     assert "no-such-bucket" in said
     writer_client(moto).put_object(Bucket=BUCKET, Key="mine/notes.txt", Body=b"mine")
     said = cloud_fails("rechunk", source, "--chunks", "t=1", "-o", f"s3://{BUCKET}/mine", **writer)
@@ -86,7 +91,8 @@ def test_what_may_not_be_written_is_one_line(cloud_fails, cloud, moto, local):
 def test_two_passes_need_a_local_folder(cloud_fails, cloud, moto, local, tmp_path):
     source, values = local
     keys = moto.keys["writer"] | {"AWS_ENDPOINT_URL": moto.url}
-    command = ["rechunk", source, "--chunks", "t=-1,y=1,x=16", "--codec", "none", "--memory", "840K", "--threads", "1", "-o", f"s3://{BUCKET}/two"]
+    command = ["rechunk", source, "--chunks", "t=-1,y=1,x=16", "--codec", "none", "--memory",
+               "840K", "--threads", "1", "-o", f"s3://{BUCKET}/two"]
     assert "--temporary" in cloud_fails(*command, **keys)
     cloud(*command, "--temporary", tmp_path / "pieces", **keys)
     cloud("rechunk", f"s3://{BUCKET}/two", "-o", tmp_path / "back", **keys)
@@ -97,8 +103,8 @@ def test_parts_of_tasks_lie_in_a_bucket(cloud, cloud_fails, moto, tmp_path):
     check_parts_of_tasks(cloud, cloud_fails, f"s3://{BUCKET}", Bucket(moto), tmp_path, writer(moto))
     source = tmp_path / "source.zarr"
     reader = moto.keys["reader"] | {"AWS_ENDPOINT_URL": moto.url}
-    assert "may not write" in cloud_fails("statistics", source, "--view", tmp_path / "view.json", "--out",
-                                          f"s3://{BUCKET}/denied-parts", **reader)
+    assert "may not write" in cloud_fails("statistics", source, "--view", tmp_path / "view.json",
+                                          "--out", f"s3://{BUCKET}/denied-parts", **reader)
 
 
 # ---- objects that are put in parts ----
@@ -109,7 +115,8 @@ def large(tmp_path_factory):
     """An array of 70 MB that no codec makes smaller, and the options that copy it to one object."""
     path = tmp_path_factory.mktemp("large") / "large.zarr"
     values = np.random.default_rng(1).integers(0, 256, 70_000_000, "u1")
-    zarr.create_array(path, data=values, chunks=(1_000_000,), compressors=None, dimension_names=("x",))
+    zarr.create_array(path, data=values, chunks=(1_000_000,), compressors=None,
+                      dimension_names=("x",))
     return values, ["rechunk", path, "--chunks", "x=-1", "--codec", "none", "-o"]
 
 
@@ -125,7 +132,8 @@ def test_a_large_object_is_put_in_parts(cloud, moto, large):
 
 
 class Parts(Handler):
-    """S3 without signatures, which fails as `server.fails` says: {what: answers of (status, code, joined)}."""
+    """S3 without signatures, which fails as `server.fails` says: {what: answers of (status, code,
+    joined)}."""
 
     def failure(self, what):
         for status, code, joins in self.server.fails.get(what, [])[:1]:
@@ -144,7 +152,8 @@ class Parts(Handler):
         if "list-type" in self.query:
             return self.answer(200, "<ListBucketResult></ListBucketResult>")
         data = self.server.objects.get(self.path_part)
-        return self.answer(404, "<Error><Code>NoSuchKey</Code></Error>") if data is None else self.answer_object(data)
+        return (self.answer(404, "<Error><Code>NoSuchKey</Code></Error>") if data is None
+                else self.answer_object(data))
 
     do_HEAD = do_GET
 
@@ -152,7 +161,8 @@ class Parts(Handler):
         self.rfile.read(int(self.headers["Content-Length"]))
         if "uploads" in self.query:
             self.server.uploads["the<id"] = {}
-            return self.answer(200, "<InitiateMultipartUploadResult><UploadId>the&lt;id</UploadId></InitiateMultipartUploadResult>")
+            return self.answer(200, "<InitiateMultipartUploadResult><UploadId>the&lt;id</UploadId>"
+                                    "</InitiateMultipartUploadResult>")
         if self.failure("join"):
             return None
         if self.query["uploadId"] not in self.server.uploads:
@@ -208,7 +218,8 @@ def test_passing_trouble_of_parts(cloud, large, parts, fails):
 def test_parts_of_what_fails_are_given_up(cloud_fails, cloud, large, parts):
     values, command = large
     parts.fails = {2: [(403, "QuotaExceeded", False)]}
-    assert "QuotaExceeded" in cloud_fails(*command, f"s3://{BUCKET}/o", "--anon", AWS_ENDPOINT_URL=parts.url)
+    assert "QuotaExceeded" in cloud_fails(*command, f"s3://{BUCKET}/o", "--anon",
+                                          AWS_ENDPOINT_URL=parts.url)
     assert parts.dropped == ["the<id"] and not parts.uploads and KEY not in parts.objects
     cloud(*command, f"s3://{BUCKET}/o", "--anon", AWS_ENDPOINT_URL=parts.url)
     assert np.array_equal(np.frombuffer(parts.objects[KEY], "u1"), values)

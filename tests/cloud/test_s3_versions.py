@@ -1,4 +1,5 @@
-"""A run asks S3 for the versions of its objects by listing them: few requests, and the versions that reads have."""
+"""A run asks S3 for the versions of its objects by listing them: few requests, and the versions
+that reads have."""
 
 import collections
 import http.client
@@ -41,7 +42,8 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         body = self.server.change(kind, answer.read())
         self.send_response(answer.status)
         for name, value in answer.getheaders():
-            if name.lower() not in ("content-length", "connection", "transfer-encoding", "date", "server"):
+            if name.lower() not in ("content-length", "connection", "transfer-encoding", "date",
+                                    "server"):
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -60,7 +62,8 @@ def store(server, free_port, tmp_path_factory):
     folder = tmp_path_factory.mktemp("versions") / "s.zarr"
     values = np.random.default_rng(1).normal(size=(CHUNKS, 4)).astype("f4")
     xr.Dataset({"t": (("time", "x"), values)}, {"time": np.arange(CHUNKS)}).to_zarr(
-        folder, zarr_format=2, consolidated=True, encoding={"t": {"chunks": (1, 4)}, "time": {"chunks": (CHUNKS,)}})
+        folder, zarr_format=2, consolidated=True,
+        encoding={"t": {"chunks": (1, 4)}, "time": {"chunks": (CHUNKS,)}})
     for key, data in files_of(folder):
         s3.put_object(Bucket=BUCKET, Key=f"some data/{key}", Body=data)
     moto.add_user("reader", READ)
@@ -110,12 +113,15 @@ def test_versions_of_a_listing_are_those_of_reads(statistics, cloud, tmp_path):
     assert merged["variables"]["t"]["count"] == CHUNKS * 4
 
 
-def test_listings_that_name_versions_in_another_way_are_not_used(statistics, cloud, proxy, tmp_path):
+def test_listings_that_name_versions_in_another_way_are_not_used(
+        statistics, cloud, proxy, tmp_path):
     statistics("reader", "--out", tmp_path / "parts", "--task", 0, "--tasks", 2)
-    proxy.change = lambda kind, body: body.replace(b"<ETag>", b"<ETag>0") if kind == "versions" else body
+    proxy.change = (lambda kind, body: body.replace(b"<ETag>", b"<ETag>0") if kind == "versions"
+                    else body)
     counts = statistics("reader", "--out", tmp_path / "parts", "--task", 1, "--tasks", 2)
     assert counts["version"] >= CHUNKS
-    assert json.loads(cloud("statistics", "--merge", tmp_path / "parts", "--json"))["variables"]["t"]["count"] == CHUNKS * 4
+    assert json.loads(cloud("statistics", "--merge", tmp_path / "parts",
+                            "--json"))["variables"]["t"]["count"] == CHUNKS * 4
 
 
 def test_an_object_that_changed_between_tasks_is_noticed(store, statistics, cloud_fails, tmp_path):
@@ -126,8 +132,9 @@ def test_an_object_that_changed_between_tasks_is_noticed(store, statistics, clou
     moto.client("s3").put_object(Bucket=BUCKET, Key=key, Body=other)
     moto.enforce(True)
     try:
-        line = cloud_fails("statistics", f"s3://{BUCKET}/some data/s.zarr", "--view", tmp_path / "view.json", "--out", tmp_path / "parts",
-                           "--task", 1, "--tasks", 2, AWS_ENDPOINT_URL=moto.url, **moto.keys["reader"])
+        line = cloud_fails("statistics", f"s3://{BUCKET}/some data/s.zarr", "--view",
+                           tmp_path / "view.json", "--out", tmp_path / "parts", "--task", 1,
+                           "--tasks", 2, AWS_ENDPOINT_URL=moto.url, **moto.keys["reader"])
         assert "objects of 't' are of another version" in line
     finally:
         moto.enforce(False)

@@ -13,7 +13,8 @@ def both(path):
     """A group with an array, of both formats: format 3 has other values."""
     for version in (2, 3):
         group = zarr.open_group(path, mode="a" if version == 3 else "w", zarr_format=version)
-        array = group.create_array("v", shape=(6,), chunks=(6,), dtype="f4", overwrite=False, **({"dimension_names": ["x"]} if version == 3 else {}))
+        array = group.create_array("v", shape=(6,), chunks=(6,), dtype="f4", overwrite=False,
+                                   **({"dimension_names": ["x"]} if version == 3 else {}))
         array[:] = np.arange(6) + version
     return path
 
@@ -23,7 +24,8 @@ def store(tmp_path):
     path = tmp_path / "s.zarr"
     both(path)
     assert {file.name for file in path.iterdir() if file.is_file()} >= {"zarr.json", ".zgroup"}
-    assert {file.name for file in (path / "v").iterdir() if file.is_file()} >= {"zarr.json", ".zarray"}
+    assert {file.name for file in (path / "v").iterdir() if file.is_file()} >= {
+        "zarr.json", ".zarray"}
     return path
 
 
@@ -41,7 +43,8 @@ def test_format_3_is_read_and_not_format_2_where_it_is_broken(batchfs, store, br
     with pytest.raises(json.JSONDecodeError):
         zarr.open_group(store)
     for words in (["cat", store, "v"], ["inspect", store]):
-        assert "zarr.json is read before .zgroup, which is there too: repair it, or remove it to read format 2" in batchfs.refusal(*words)
+        assert ("zarr.json is read before .zgroup, which is there too: repair it, or remove "
+                "it to read format 2" in batchfs.refusal(*words))
     (store / "zarr.json").unlink()
     (store / "v" / "zarr.json").unlink()
     assert np.array_equal(batchfs.npy("cat", store, "v"), zarr.open_array(store / "v")[:])

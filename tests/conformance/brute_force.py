@@ -10,15 +10,17 @@ class View:
     """A view on a store: `batchfs` with its file and a cache directory of its own."""
 
     def __init__(self, batchfs, folder, store, view):
-        self.batchfs, self.store, self.file, self.cache = batchfs, store, folder / "view.json", folder / "cache"
+        self.batchfs, self.store, self.file, self.cache = (batchfs, store, folder / "view.json",
+                                                           folder / "cache")
         self.file.write_text(json.dumps(view))
 
     def run(self, command, *more):
-        return self.batchfs.bytes(command, self.store, "--view", self.file, "--cache-dir", self.cache, *more)
+        return self.batchfs.bytes(command, self.store, "--view", self.file, "--cache-dir",
+                                  self.cache, *more)
 
     def tensor(self, name, batch, *more):
-        return self.batchfs.npy("batch", self.store, "--view", self.file, "--batch", batch, "--tensor", name,
-                                "--cache-dir", self.cache, *more)
+        return self.batchfs.npy("batch", self.store, "--view", self.file, "--batch", batch,
+                                "--tensor", name, "--cache-dir", self.cache, *more)
 
     def provenance(self, batch, *more):
         return json.loads(self.run("batch", "--batch", batch, "--format", "json", *more))
@@ -27,7 +29,8 @@ class View:
         return json.loads(self.run("plan", "--json"))
 
     def refusal(self, command="plan"):
-        return self.batchfs.refusal(command, self.store, "--view", self.file, "--cache-dir", self.cache)
+        return self.batchfs.refusal(command, self.store, "--view", self.file, "--cache-dir",
+                                    self.cache)
 
 
 def window_of(view):
@@ -43,11 +46,12 @@ def tensors_of(view):
 
 
 def footprints(ds, view):
-    """(smallest offset, largest offset + size) of each window dimension, over the tensors that have it."""
+    """(smallest offset, largest offset + size) of each window dimension, over the tensors that have
+    it."""
     result = {}
     for dim, w in window_of(view).items():
-        offsets = [o for variables, own in tensors_of(view).values() if any(dim in ds[v].dims for v in variables)
-                   for o in own.get(dim, [0])]
+        offsets = [o for variables, own in tensors_of(view).values()
+                   if any(dim in ds[v].dims for v in variables) for o in own.get(dim, [0])]
         result[dim] = (min(offsets), max(offsets) + w["size"])
     return result
 
@@ -64,14 +68,16 @@ def starts_of(ds, view):
         starts = [s for s in range(0, n, w["stride"]) if w.get("wrap") or fits(s)]
         if w.get("edge", "drop") != "drop":
             after = (starts[-1] + w["stride"]) if starts else 0
-            if after + max(offsets) < n and (not starts or starts[-1] + w["size"] + max(offsets) < n):
+            if after + max(offsets) < n and (not starts
+                                             or starts[-1] + w["size"] + max(offsets) < n):
                 starts.append(after)
         result.append(starts)
     return result
 
 
 def take(ds, view, at, pad=np.nan):
-    """Tensors of the sample at `at` (dimension -> start): name -> list of the arrays of its variables."""
+    """Tensors of the sample at `at` (dimension -> start): name -> list of the arrays of its
+    variables."""
     sizes = window_of(view)
     result = {}
     for name, (variables, offsets) in tensors_of(view).items():
@@ -82,7 +88,8 @@ def take(ds, view, at, pad=np.nan):
                 if dim not in at:
                     continue
                 n = ds.sizes[dim]
-                index = np.array([at[dim] + o + i for o in offsets.get(dim, [0]) for i in range(sizes[dim]["size"])])
+                index = np.array([at[dim] + o + i for o in offsets.get(dim, [0])
+                                  for i in range(sizes[dim]["size"])])
                 inside = (index >= 0) & (index < n)
                 part = np.take(values, index % n, axis)
                 if not sizes[dim].get("wrap") and not inside.all():

@@ -1,9 +1,12 @@
-"""Codecs of zarr-python 3.4, virtual-tiff and imagecodecs; values equal those of the writers' libraries and of GDAL to the last byte."""
+"""Codecs of zarr-python 3.4, virtual-tiff and imagecodecs; values equal those of the writers'
+libraries and of GDAL to the last byte."""
 
 import pytest
 from recorded_arrays import recorded, store_and_values
 
-ARRAYS = [pytest.param(array, id=array["name"]) for name in ("images.json.gz", "numbers.json.gz", "tiff.json.gz") for array in recorded(name)]
+ARRAYS = [pytest.param(array, id=array["name"])
+          for name in ("images.json.gz", "numbers.json.gz", "tiff.json.gz")
+          for array in recorded(name)]
 
 
 @pytest.mark.parametrize("array", ARRAYS)

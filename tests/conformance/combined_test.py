@@ -1,7 +1,8 @@
-"""Random views that combine joined stores, stores one behind the other, made channels, mixtures, splits, offsets and normalisation.
+"""Random views that combine joined stores, stores one behind the other, made channels, mixtures,
+splits, offsets and normalisation.
 
-The oracle knows labels alone: each sample's values are looked up in xarray by the times and places that its batch names.
-BATCHFS_COMBINED_SEEDS=100:200 asks others than the usual ones.
+The oracle knows labels alone: each sample's values are looked up in xarray by the times and places
+that its batch names. BATCHFS_COMBINED_SEEDS=100:200 asks others than the usual ones.
 """
 
 import io
@@ -20,18 +21,22 @@ SEEDS = range(*map(int, os.environ.get("BATCHFS_COMBINED_SEEDS", "0:6").split(":
 
 
 def write(path, dataset, rng):
-    encoding = {name: {"chunks": tuple(int(rng.integers(1, n + 1)) for n in dataset[name].shape)} for name in dataset.data_vars}
+    encoding = {name: {"chunks": tuple(int(rng.integers(1, n + 1)) for n in dataset[name].shape)}
+                for name in dataset.data_vars}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dataset.to_zarr(path, zarr_format=int(rng.choice([2, 3])), encoding=encoding, consolidated=True)
+        dataset.to_zarr(path, zarr_format=int(rng.choice([2, 3])), encoding=encoding,
+                        consolidated=True)
 
 
 def field(rng, times, lats, lons):
-    return (("time", "lat", "lon"), rng.standard_normal((len(times), len(lats), len(lons))).astype("f4"))
+    return (("time", "lat", "lon"),
+            rng.standard_normal((len(times), len(lats), len(lons))).astype("f4"))
 
 
 class Member:
-    """Yearly stores one behind the other, rain of other steps joined to them, and a static field: one view and what it must give."""
+    """Yearly stores one behind the other, rain of other steps joined to them, and a static field:
+    one view and what it must give."""
 
     def __init__(self, folder, name, rng):
         self.folder, self.name, self.rng = folder, name, rng
@@ -40,13 +45,16 @@ class Member:
         parts = []
         for i, own in enumerate((steps[:seam], steps[seam:])):
             times = START + own * 6 * HOUR
-            parts.append(xr.Dataset({"t": field(rng, times, LATS, LONS), "u": field(rng, times, LATS, LONS)},
+            parts.append(xr.Dataset({"t": field(rng, times, LATS, LONS),
+                                     "u": field(rng, times, LATS, LONS)},
                                     {"time": times, "lat": LATS, "lon": LONS}))
             write(folder / f"{name}{i}.zarr", parts[-1], rng)
         self.era = xr.concat(parts, "time")
         lons = rng.permutation(LONS)
-        times = START + np.sort(rng.choice(180, int(rng.integers(90, 170)), replace=False)) * 3 * HOUR
-        self.rain = xr.Dataset({"tp": field(rng, times, LATS[::-1], lons)}, {"time": times, "lat": LATS[::-1], "lon": lons})
+        times = START + np.sort(rng.choice(180, int(rng.integers(90, 170)),
+                                           replace=False)) * 3 * HOUR
+        self.rain = xr.Dataset({"tp": field(rng, times, LATS[::-1], lons)},
+                               {"time": times, "lat": LATS[::-1], "lon": lons})
         write(folder / f"{name}-rain.zarr", self.rain, rng)
         self.pick = rng.choice(["exact", "last", "nearest"])
         self.offset = int(rng.choice([-2, -1, 1]))
@@ -62,17 +70,23 @@ class Member:
         self.part = None
         join = {"pick": self.pick} | ({} if self.pick == "exact" else {"tolerance": "3h"})
         view = {"sources": {"era": {"store": self.name, "concat": "time"},
-                            "rain": {"store": f"{self.name}rain", "join": {"time": join, "lat": "exact", "lon": "exact"}}},
+                            "rain": {"store": f"{self.name}rain",
+                                     "join": {"time": join, "lat": "exact", "lon": "exact"}}},
                 "window": {"time": 1, "lat": {"size": 3, "stride": 2}},
                 "tensors": {
-                    "x": {"variables": ["t", "u", {"make": "difference", "of": ["t", "rain:tp"]}], "stack": "channel",
-                          "offsets": {"time": sorted([0, self.offset])}},
+                    "x": {"variables": ["t", "u", {"make": "difference", "of": ["t", "rain:tp"]}],
+                          "stack": "channel", "offsets": {"time": sorted([0, self.offset])}},
                     "y": {"variables": ["u"]},
                     "r": {"variables": ["rain:tp"], "offsets": {"time": [f"{self.hours}h"]}}},
-                "normalize": {"method": "zscore", "statistics": {"u": {"mean": self.mean, "std": self.std}}, "variables": ["u"]},
-                "order": {"shuffle": str(rng.choice(["global", "none", "block"])), "seed": int(rng.integers(9))}}
+                "normalize": {"method": "zscore",
+                              "statistics": {"u": {"mean": self.mean, "std": self.std}},
+                              "variables": ["u"]},
+                "order": {"shuffle": str(rng.choice(["global", "none", "block"])),
+                          "seed": int(rng.integers(9))}}
         if rng.random() < 0.5:
-            view["split"] = {"parts": {"train": [{"time": {"to": "2000-01-14"}}], "test": [{"time": {"from": "2000-01-16"}}]}, "gap": {"time": "12h"}}
+            view["split"] = {"parts": {"train": [{"time": {"to": "2000-01-14"}}],
+                                       "test": [{"time": {"from": "2000-01-16"}}]},
+                             "gap": {"time": "12h"}}
             self.part = str(rng.choice(["train", "test"]))
         if rng.random() < 0.5:
             view["select"] = {"lon": {"from": 45, "to": 180}}
@@ -88,13 +102,16 @@ class Member:
         tolerance = {} if self.pick == "exact" else {"tolerance": np.timedelta64(3, "h")}
         place = self.rain.get_index("time").get_indexer([label], method=method, **tolerance)[0]
         if self.pick == "nearest" and place >= 0:  # of two as far away, batchfs takes the greater
-            after = self.rain.get_index("time").get_indexer([label], method="backfill", **tolerance)[0]
+            after = self.rain.get_index("time").get_indexer([label], method="backfill",
+                                                            **tolerance)[0]
             times = self.rain.time.values
-            place = after if after >= 0 and abs(times[after] - label) == abs(times[place] - label) else place
+            place = after if after >= 0 and abs(times[after]
+                                                - label) == abs(times[place] - label) else place
         return int(place)
 
     def expected(self, time, lats):
-        """x, y and r of the sample at this time and these latitudes; None: its labels are not all there."""
+        """x, y and r of the sample at this time and these latitudes; None: its labels are not all
+        there."""
         times = self.era.time.values
         lon = slice(45, 180) if self.selected else slice(None)
         era = self.era.sel(lat=lats, lon=lon)
@@ -116,9 +133,11 @@ class Member:
         """Times that are samples."""
         found = []
         for time in self.era.time.values:
-            needed = [int(np.flatnonzero(self.era.time.values == time)[0]) + o for o in (0, self.offset)]
+            needed = [int(np.flatnonzero(self.era.time.values == time)[0]) + o
+                      for o in (0, self.offset)]
             day = self.era.time.values[[k for k in needed if 0 <= k < len(self.era.time)]]
-            inside = {None: day == day, "train": day < np.datetime64("2000-01-15"), "test": day >= np.datetime64("2000-01-16")}[self.part]
+            inside = {None: day == day, "train": day < np.datetime64("2000-01-15"),
+                      "test": day >= np.datetime64("2000-01-16")}[self.part]
             if inside.all() and self.expected(time, LATS[:3]) is not None:
                 found.append(time)
         return found
@@ -129,8 +148,9 @@ def check(member, tensors, s, time, lats):
     for name, values in wanted.items():
         made = tensors[name][s]
         assert made.size == values.size, (name, made.shape, values.shape)
-        assert np.allclose(made.reshape(values.shape), values, rtol=3e-7, atol=3e-7) if name != "r" else np.array_equal(
-            made.reshape(values.shape), values), (member.name, name, time, lats)
+        assert (np.allclose(made.reshape(values.shape), values, rtol=3e-7, atol=3e-7) if name != "r"
+                    else np.array_equal(made.reshape(values.shape), values)), (
+            member.name, name, time, lats)
 
 
 def batches(batchfs, words, epoch):
@@ -146,7 +166,8 @@ def batches(batchfs, words, epoch):
 def test_each_sample_is_found_by_its_labels(batchfs, tmp_path, seed):
     rng = np.random.default_rng(seed)
     members = {name: Member(tmp_path, name, rng) for name in ("a", "b")}
-    parts = {name: {"view": member.view(), "weight": int(rng.integers(1, 5))} | ({"part": member.part} if member.part else {})
+    parts = {name: {"view": member.view(), "weight": int(rng.integers(1, 5))}
+                 | ({"part": member.part} if member.part else {})
              for name, member in members.items()}
     if members["a"].selected != members["b"].selected:  # shapes must agree
         for name in parts:
@@ -155,18 +176,21 @@ def test_each_sample_is_found_by_its_labels(batchfs, tmp_path, seed):
     if (members["a"].offset < 0) != (members["b"].offset < 0):
         members["b"].offset = -members["b"].offset
         parts["b"]["view"]["tensors"]["x"]["offsets"]["time"] = sorted([0, members["b"].offset])
-    words = [tmp_path / "a0.zarr", *members["a"].stores(), *members["b"].stores(), "--view", tmp_path / "v.json"]
+    words = [tmp_path / "a0.zarr", *members["a"].stores(), *members["b"].stores(), "--view",
+             tmp_path / "v.json"]
     for name, member in members.items():
         alone = parts[name]["view"] | {"batch": 100}
         (tmp_path / "v.json").write_text(json.dumps(alone))
         part = ["--part", member.part] if member.part else []
         seen = []
         for row, tensors in batches(batchfs, [*words, *part], 1):
-            for s, (start, at) in enumerate(zip(row["starts"], row["coordinates"]["time"], strict=True)):
+            for s, (start, at) in enumerate(zip(row["starts"], row["coordinates"]["time"],
+                                                strict=True)):
                 time = np.datetime64(at, "ns")
                 seen.append((time, start[1]))
                 check(member, tensors, s, time, LATS[start[1]:start[1] + 3])
-        assert sorted(seen) == [(time, k) for time in member.allowed() for k in (0, 2, 4)], (name, member.pick, member.part)
+        assert sorted(seen) == [(time, k) for time in member.allowed() for k in (0, 2, 4)], (
+            name, member.pick, member.part)
     (tmp_path / "v.json").write_text(json.dumps({"mix": parts, "batch": 50}))
     count = 0
     for row, tensors in batches(batchfs, words, 2):

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for brute_force.py; importlib mode does not
+# for brute_force.py; importlib mode does not
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 

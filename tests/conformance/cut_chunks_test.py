@@ -1,4 +1,5 @@
-"""Chunks that end early: the message names the damage, and no compression that the chunk has by itself."""
+"""Chunks that end early: the message names the damage, and no compression that the chunk has by
+itself."""
 
 import json
 
@@ -15,8 +16,9 @@ V3 = {
     "zstd and crc32c": [codecs.ZstdCodec(), codecs.Crc32cCodec()],
     "gzip of zstd": [codecs.ZstdCodec(), codecs.GzipCodec()],
 }
-V2 = {"zstd": numcodecs.Zstd(), "gzip": numcodecs.GZip(), "zlib": numcodecs.Zlib(), "blosc": numcodecs.Blosc("zstd"),
-      "lz4": numcodecs.LZ4(), "bz2": numcodecs.BZ2(), "lzma": numcodecs.LZMA()}
+V2 = {"zstd": numcodecs.Zstd(), "gzip": numcodecs.GZip(), "zlib": numcodecs.Zlib(),
+      "blosc": numcodecs.Blosc("zstd"), "lz4": numcodecs.LZ4(), "bz2": numcodecs.BZ2(),
+      "lzma": numcodecs.LZMA()}
 VALUES = np.random.default_rng(3).normal(size=(8, 64)).astype("f4")
 
 
@@ -24,22 +26,25 @@ def store(folder, version, name):
     path = folder / "s.zarr"
     group = zarr.open_group(path, mode="w", zarr_format=version)
     if name == "shards":
-        array = group.create_array("a", shape=(8, 64), dtype="f4", chunks=(2, 64), shards=(8, 64), compressors=[codecs.ZstdCodec()],
-                                   dimension_names=["t", "x"])
+        array = group.create_array("a", shape=(8, 64), dtype="f4", chunks=(2, 64), shards=(8, 64),
+                                   compressors=[codecs.ZstdCodec()], dimension_names=["t", "x"])
     elif name == "shards in a codec":
-        array = group.create_array("a", shape=(8, 64), dtype="f4", chunks=(8, 64), compressors=None, dimension_names=["t", "x"])
+        array = group.create_array("a", shape=(8, 64), dtype="f4", chunks=(8, 64), compressors=None,
+                                   dimension_names=["t", "x"])
         meta = json.loads((path / "a/zarr.json").read_text())
-        inner = {"name": "sharding_indexed", "configuration": {
-            "chunk_shape": [2, 64], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}},
-                                               {"name": "zstd", "configuration": {"level": 1, "checksum": False}}],
-            "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]}}
+        inner = {"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 64], "codecs": [
+            {"name": "bytes", "configuration": {"endian": "little"}},
+            {"name": "zstd", "configuration": {"level": 1, "checksum": False}}], "index_codecs": [
+                {"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]}}
         meta["codecs"] = [inner, {"name": "crc32c"}]
         (path / "a/zarr.json").write_text(json.dumps(meta))
         array = zarr.open_array(path / "a")
     elif version == 3:
-        array = group.create_array("a", shape=(8, 64), dtype="f4", chunks=(8, 64), compressors=V3[name], dimension_names=["t", "x"])
+        array = group.create_array("a", shape=(8, 64), dtype="f4", chunks=(8, 64),
+                                   compressors=V3[name], dimension_names=["t", "x"])
     else:
-        array = group.create_array("a", shape=(8, 64), dtype="f4", chunks=(8, 64), compressors=V2[name],
+        array = group.create_array("a",
+                                   shape=(8, 64), dtype="f4", chunks=(8, 64), compressors=V2[name],
                                    attributes={"_ARRAY_DIMENSIONS": ["t", "x"]})
     array[:] = VALUES
     return path, path / ("a/c/0/0" if version == 3 else "a/0.0")

@@ -11,22 +11,24 @@ import xarray as xr
 T, L, Y, X = 23, 2, 11, 18
 
 
-@pytest.fixture(scope="module", params=[(2, (5, 2, 11, 6)), (3, (1, 2, 11, 18)), (3, (23, 1, 4, 5))],
+@pytest.fixture(scope="module",
+                params=[(2, (5, 2, 11, 6)), (3, (1, 2, 11, 18)), (3, (23, 1, 4, 5))],
                 ids=["v2", "step", "column"])
 def store(request, tmp_path_factory):
     version, (t, l, y, x) = request.param
     rng = np.random.default_rng(9)
-    ds = xr.Dataset(
-        {"t": (("time", "lat", "lon"), rng.standard_normal((T, Y, X)).astype("f4")),
-         "q": (("time", "level", "lat", "lon"), rng.standard_normal((T, L, Y, X))),
-         "n": (("time", "lat", "lon"), rng.integers(-9, 9, (T, Y, X)).astype("i2"))},
-        {"time": np.datetime64("2001-01-01", "ns") + np.arange(T) * np.timedelta64(6, "h"), "level": [300, 500]})
+    ds = xr.Dataset({"t": (("time", "lat", "lon"), rng.standard_normal((T, Y, X)).astype("f4")),
+                     "q": (("time", "level", "lat", "lon"), rng.standard_normal((T, L, Y, X))),
+                     "n": (("time", "lat", "lon"), rng.integers(-9, 9, (T, Y, X)).astype("i2"))},
+                    {"time": np.datetime64("2001-01-01", "ns")
+                         + np.arange(T) * np.timedelta64(6, "h"), "level": [300, 500]})
     path = tmp_path_factory.mktemp("edge") / "s.zarr"
     sizes = dict(time=t, level=l, lat=y, lon=x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ds.to_zarr(path, zarr_format=version, consolidated=True,
-                   encoding={n: {"chunks": tuple(sizes[d] for d in v.dims)} for n, v in ds.data_vars.items()})
+                   encoding={n: {"chunks": tuple(sizes[d] for d in v.dims)}
+                             for n, v in ds.data_vars.items()})
     return path, xr.open_zarr(path).load()
 
 
@@ -36,10 +38,12 @@ class Batches:
         self.file.write_text(json.dumps(view))
 
     def tensor(self, name, batch):
-        return self.batchfs.npy("batch", self.store, "--view", self.file, "--batch", batch, "--tensor", name)
+        return self.batchfs.npy("batch", self.store, "--view", self.file, "--batch", batch,
+                                "--tensor", name)
 
     def provenance(self, batch):
-        return json.loads(self.batchfs.bytes("batch", self.store, "--view", self.file, "--batch", batch, "--format", "json"))
+        return json.loads(self.batchfs.bytes("batch", self.store, "--view", self.file, "--batch",
+                                             batch, "--format", "json"))
 
     def plan(self):
         return json.loads(self.batchfs.bytes("plan", self.store, "--view", self.file, "--json"))
@@ -84,12 +88,13 @@ def test_pad(batchfs, store, tmp_path, size, stride, pad, shuffle):
     for b in sorted({0, plan["batches"] - 1}):
         provenance = batches.provenance(b)
         mine = [positions[s] for s in provenance["samples"]]
-        assert [w["time"] for w in provenance["windows"]] == [[t, min(t + size, T)] for t, _ in mine]
+        assert [w["time"] for w in provenance["windows"]] == [
+            [t, min(t + size, T)] for t, _ in mine]
         for name in ("t", "q", "n"):
             values, dims = ds[name].values, ds[name].dims
             value = pad if pad is not None else 0 if name == "n" else np.nan
-            expected = np.stack([padded(padded(values, dims.index("time"), t, size, value), dims.index("lat"), y, 4, value)
-                                 for t, y in mine])
+            expected = np.stack([padded(padded(values, dims.index("time"), t, size, value),
+                                        dims.index("lat"), y, 4, value) for t, y in mine])
             same(batches.tensor(name, b), expected)
 
 
@@ -106,23 +111,26 @@ def test_padding_is_no_data(batchfs, store, tmp_path):
         assert batches.plan()["samples"] == 6
         same(batches.tensor("t", 5), whole[None])
     view |= {"dtype": "float16", "window": {"time": {"size": 4, "edge": "pad", "pad_value": 0.1}}}
-    same(Batches(batchfs, tmp_path, path, view).tensor("t", 5)[0, 3:], np.full((1, Y, X), 0.1, "f2"))
+    same(Batches(batchfs, tmp_path, path, view).tensor("t", 5)[0, 3:],
+         np.full((1, Y, X), 0.1, "f2"))
 
 
 def test_pad_with_offsets_and_a_stack(batchfs, store, tmp_path):
     path, ds = store
     view = {"window": {"time": {"size": 3, "edge": "pad"}}, "batch": 3, "dtype": "float32",
-            "tensors": {"x": {"variables": ["t", "q"], "offsets": {"time": [-1, 0]}, "stack": "channel",
-                              "dims": ["time", "channel", "lat", "lon"]},
+            "tensors": {"x": {"variables": ["t", "q"], "offsets": {"time": [-1, 0]},
+                              "stack": "channel", "dims": ["time", "channel", "lat", "lon"]},
                         "y": {"variables": ["t"], "offsets": {"time": [2]}}}}
     batches = Batches(batchfs, tmp_path, path, view)
     # Whole windows start at 3, 6 ... 18 (18 + 3 + 2 is 23): nothing remains after the last one.
     assert batches.plan()["samples"] == 6
     view["tensors"]["y"]["offsets"]["time"] = [1]
-    batches = Batches(batchfs, tmp_path, path, view)  # ... 18, and 21, of which offset 1 begins inside
+    # ... 18, and 21, of which offset 1 begins inside
+    batches = Batches(batchfs, tmp_path, path, view)
     assert batches.plan()["samples"] == 7
     both = np.concatenate([ds.t.values[:, None], ds.q.values.astype("f4")], 1)
-    same(batches.tensor("x", 2), np.concatenate([padded(both, 0, 20, 3, np.nan), padded(both, 0, 21, 3, np.nan)])[None])
+    same(batches.tensor("x", 2),
+         np.concatenate([padded(both, 0, 20, 3, np.nan), padded(both, 0, 21, 3, np.nan)])[None])
     same(batches.tensor("y", 2), padded(ds.t.values, 0, 22, 3, np.nan)[None])
 
 
@@ -132,8 +140,10 @@ def test_partial(batchfs, store, tmp_path, size, stride, count):
     """A batch is as long as its longest window; what is shorter is padded."""
     path, ds = store
     view = {"variables": ["t", "q", "n"], "batch": count,
-            "window": {"lat": {"size": 6, "edge": "partial"}, "time": {"size": size, "stride": stride, "edge": "partial"}}}
-    positions = list(itertools.product(starts(Y, 6, 6, "partial"), starts(T, size, stride, "partial")))
+            "window": {"lat": {"size": 6, "edge": "partial"},
+                       "time": {"size": size, "stride": stride, "edge": "partial"}}}
+    positions = list(itertools.product(starts(Y, 6, 6, "partial"),
+                                       starts(T, size, stride, "partial")))
     batches = Batches(batchfs, tmp_path, path, view)
     plan = batches.plan()
     assert plan["samples"] == len(positions)
@@ -144,13 +154,14 @@ def test_partial(batchfs, store, tmp_path, size, stride, count):
         for name in ("t", "n") if b % 3 else ("q",):
             values, dims = ds[name].values, ds[name].dims
             value = 0 if name == "n" else np.nan
-            expected = np.stack([padded(padded(values, dims.index("time"), t, time, value), dims.index("lat"), y, lat, value)
-                                 for y, t in mine])
+            expected = np.stack([padded(padded(values, dims.index("time"), t, time, value),
+                                        dims.index("lat"), y, lat, value) for y, t in mine])
             same(batches.tensor(name, b), expected)
 
 
 def test_the_view_says_its_edge(batchfs, store, tmp_path):
-    view = {"variables": ["t"], "window": {"time": {"size": 4, "edge": "partial"}}, "formats": ["npy", "zarr"]}
+    view = {"variables": ["t"], "window": {"time": {"size": 4, "edge": "partial"}},
+            "formats": ["npy", "zarr"]}
     assert Batches(batchfs, tmp_path, store[0], view).plan()["tensors"][0]["shape"] == [1, 4, Y, X]
 
 

@@ -1,6 +1,8 @@
-"""Times as xarray decodes them where it leaves them to cftime: reference dates from the year 1 to 9999, and short names of units.
+"""Times as xarray decodes them where it leaves them to cftime: reference dates from the year 1 to
+9999, and short names of units.
 
-Each seed is one store of arrays with random units, reference dates, types and numbers. BATCHFS_TIME_SEEDS=100:200 asks others.
+Each seed is one store of arrays with random units, reference dates, types and numbers.
+BATCHFS_TIME_SEEDS=100:200 asks others.
 """
 
 import os
@@ -13,8 +15,9 @@ import zarr
 
 warnings.filterwarnings("ignore")
 FIRST, LAST = map(int, os.environ.get("BATCHFS_TIME_SEEDS", "0:4").split(":"))
-SECONDS = {"days": 86400, "Day": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 1e-3, "microseconds": 1e-6,
-           "d": 86400, "hr": 3600, "h": 3600, "min": 60, "sec": 1, "s": 1, "msec": 1e-3}
+SECONDS = {"days": 86400, "Day": 86400, "hours": 3600, "minutes": 60, "seconds": 1,
+           "milliseconds": 1e-3, "microseconds": 1e-6, "d": 86400, "hr": 3600, "h": 3600, "min": 60,
+           "sec": 1, "s": 1, "msec": 1e-3}
 ARRAYS = 40
 
 
@@ -39,18 +42,22 @@ def write(rng, path):
     root = zarr.open_group(path, mode="w", zarr_format=2)
     for number in range(ARRAYS):
         unit = pick(rng, *SECONDS)
-        year = int(pick(rng, 1, 1500, 1600, 1677, 1800, 1970, 2262, 2300, 9990, rng.integers(1, 9999)))
-        start = f"{year:04}-{rng.integers(1, 13):02}-{rng.integers(1, 28):02}" + pick(rng, "", " 12:30:00", " 00:00:00.5")
+        year = int(pick(rng, 1, 1500, 1600, 1677, 1800, 1970, 2262, 2300, 9990,
+                        rng.integers(1, 9999)))
+        start = (f"{year:04}-{rng.integers(1, 13):02}-{rng.integers(1, 28):02}"
+                 + pick(rng, "", " 12:30:00", " 00:00:00.5"))
         to = int(pick(rng, rng.integers(1700, 2250), rng.integers(1, 9990)))
         values = numbers(rng, unit, (to - year) * 31556952.0)
         dim = f"t{number}"
         array = root.create_array(dim, data=values, chunks=(16,))
-        array.attrs.update({"units": f"{unit} since {start}", "calendar": pick(rng, "standard", "proleptic_gregorian"),
+        array.attrs.update({"units": f"{unit} since {start}",
+                            "calendar": pick(rng, "standard", "proleptic_gregorian"),
                             "_ARRAY_DIMENSIONS": [dim]})
 
 
 def differs_by_selection(array):
-    """xarray leaves all values that it decodes together to cftime where one lies 2^63 nanoseconds from the reference date."""
+    """xarray leaves all values that it decodes together to cftime where one lies 2^63 nanoseconds
+    from the reference date."""
     step = round(SECONDS[array.attrs["units"].split()[0]] * 1e9)
     return len({abs(int(number)) * step < 2**63 for number in array[:]}) > 1
 

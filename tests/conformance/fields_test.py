@@ -31,7 +31,8 @@ def records(dtype):
             elif part.dtype[name].kind in "SU":
                 part[name] = random.choice(["", "a", "bc"], SHAPE)
             else:
-                part[name] = random.integers(0, 100, SHAPE).astype(part.dtype[name].newbyteorder("="))
+                part[name] = random.integers(0, 100, SHAPE).astype(
+                    part.dtype[name].newbyteorder("="))
     fill(values)
     return values
 
@@ -61,8 +62,8 @@ def test_format_2(batchfs, tmp_path, dtype, compressor, order):
     group = zarr.create_group(tmp_path, zarr_format=2)
     fill = np.zeros((), dtype)
     fill[dtype.names[0]] = 7
-    array = group.create_array("a", shape=SHAPE, chunks=CHUNKS, dtype=dtype, compressors=compressor, fill_value=fill[()],
-                               order=order)
+    array = group.create_array("a", shape=SHAPE, chunks=CHUNKS, dtype=dtype, compressors=compressor,
+                               fill_value=fill[()], order=order)
     array[:4] = records(dtype)[:4]
     expected = zarr.open_group(tmp_path, mode="r")["a"][...]
     assert expected[6, 4][0] == 7
@@ -77,20 +78,22 @@ def structured_json(dtype):
 
 
 def written_as_bytes(path, dtype, zarr_format, **options):
-    """Arrays that zarr-python does not write with structured types: of other ones of their size, whose metadata is
-    changed then."""
+    """Arrays that zarr-python does not write with structured types: of other ones of their size,
+    whose metadata is changed then."""
     fill = np.zeros((), dtype)
     fill[dtype.names[0]] = 7
     expected = np.full(SHAPE, fill, dtype)
     expected[:4] = records(dtype)[:4]
     plain = np.dtype("<u8" if dtype.itemsize == 8 else f"V{dtype.itemsize}")
-    array = zarr.create_array(path, **{"shape": SHAPE, "chunks": CHUNKS, "dtype": plain, "zarr_format": zarr_format,
+    array = zarr.create_array(path, **{"shape": SHAPE, "chunks": CHUNKS, "dtype": plain,
+                                       "zarr_format": zarr_format,
                                        "fill_value": fill.view(plain)[()], **options})
     array[:4] = expected.view(plain)[:4]
     metadata = path / (".zarray" if zarr_format == 2 else "zarr.json")
     document = json.loads(metadata.read_text())
     document["fill_value"] = base64.b64encode(fill.tobytes()).decode()
-    document["dtype" if zarr_format == 2 else "data_type"] = dtype.descr if zarr_format == 2 else structured_json(dtype)
+    document["dtype" if zarr_format == 2
+             else "data_type"] = dtype.descr if zarr_format == 2 else structured_json(dtype)
     metadata.write_text(json.dumps(document))
     return expected
 
@@ -108,8 +111,8 @@ CHAINS = {"plain": dict(compressors=None), "zstd": dict(compressors=[ZstdCodec()
           "transposed": dict(filters=[TransposeCodec(order=(1, 0))], compressors=None)}
 SHARDS = {
     "sharded": dict(shards=(6, 4), compressors=[ZstdCodec()]),
-    "shards-in-shards": dict(chunks=(6, 4), compressors=None, serializer=ShardingCodec(
-        chunk_shape=(3, 2), codecs=[ShardingCodec(chunk_shape=(1, 2), codecs=[BytesCodec(), ZstdCodec()])])),
+    "shards-in-shards": dict(chunks=(6, 4), compressors=None, serializer=ShardingCodec(chunk_shape=(
+        3, 2), codecs=[ShardingCodec(chunk_shape=(1, 2), codecs=[BytesCodec(), ZstdCodec()])])),
     "shards-zstd": dict(chunks=(6, 4), compressors=[ZstdCodec()],
                         serializer=ShardingCodec(chunk_shape=(3, 2), codecs=[BytesCodec()])),
 }
@@ -122,7 +125,8 @@ def test_format_3(batchfs, tmp_path, dtype, chain):
     group = zarr.create_group(tmp_path, zarr_format=3)
     fill = np.zeros((), dtype)
     fill[dtype.names[0]] = 7
-    array = group.create_array("a", shape=SHAPE, chunks=CHUNKS, dtype=dtype, fill_value=fill[()], **CHAINS[chain])
+    array = group.create_array("a", shape=SHAPE, chunks=CHUNKS, dtype=dtype, fill_value=fill[()],
+                               **CHAINS[chain])
     array[:4] = records(dtype)[:4]
     expected = zarr.open_group(tmp_path, mode="r")["a"][...]
     assert expected[6, 4][0] == 7
@@ -141,14 +145,17 @@ def of_the_specification(path, endian):
     """zarr-extensions, data type `struct`: fields as objects, the byte order for all of them."""
     fields = [{"name": "x", "data_type": "int16"},
               {"name": "p", "data_type": {"name": "struct", "configuration": {"fields": [
-                  {"name": "t", "data_type": {"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 1}}},
+                  {"name": "t", "data_type": {"name": "numpy.datetime64",
+                                              "configuration": {"unit": "s", "scale_factor": 1}}},
                   {"name": "v", "data_type": "float32"}]}}}]
     path.mkdir()
-    (path / "zarr.json").write_text(json.dumps({
-        "zarr_format": 3, "node_type": "array", "shape": [6], "data_type": {"name": "struct", "configuration": {"fields": fields}},
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": {"name": "default"},
-        "fill_value": {"x": -3, "p": {"t": "NaT", "v": "NaN"}},
-        "codecs": [{"name": "bytes", "configuration": {"endian": endian}}]}))
+    (path / "zarr.json").write_text(
+        json.dumps({"zarr_format": 3, "node_type": "array", "shape": [6],
+                    "data_type": {"name": "struct", "configuration": {"fields": fields}},
+                    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
+                    "chunk_key_encoding": {"name": "default"},
+                    "fill_value": {"x": -3, "p": {"t": "NaT", "v": "NaN"}},
+                    "codecs": [{"name": "bytes", "configuration": {"endian": endian}}]}))
     order = "<" if endian == "little" else ">"
     stored = np.dtype([("x", order + "i2"), ("p", [("t", order + "M8[s]"), ("v", order + "f4")])])
     values = np.array([(i, (1000 * i, i / 3)) for i in range(4)], stored)
@@ -170,13 +177,15 @@ def test_struct_as_specified(batchfs, tmp_path, endian):
 def test_views_take_fields(batchfs, tmp_path):
     group = zarr.create_group(tmp_path / "s", zarr_format=2)
     array = group.create_array("a", shape=SHAPE, chunks=CHUNKS, dtype=RECORD, compressors=None,
-                               attributes={"_ARRAY_DIMENSIONS": ["time", "x"], "scale_factor": 10.0})
+                               attributes={"_ARRAY_DIMENSIONS": ["time", "x"],
+                                           "scale_factor": 10.0})
     array[...] = records(RECORD)
     view = tmp_path / "view.json"
     view.write_text(json.dumps({"window": {"time": 2}, "variables": ["a.x", "a.y"], "batch": 3}))
     plan = json.loads(batchfs.bytes("plan", tmp_path / "s", "--view", view, "--json"))
     assert [t["name"] for t in plan["tensors"]] == ["a.x", "a.y"]
-    batch = np.load(io.BytesIO(batchfs.bytes("batch", tmp_path / "s", "--view", view, "--format", "npz")))
+    batch = np.load(io.BytesIO(batchfs.bytes("batch", tmp_path / "s", "--view", view, "--format",
+                                             "npz")))
     for field in "x", "y":
         assert np.array_equal(batch[f"a.{field}"], array[...][field][:6].reshape(3, 2, 5))
     listed = json.loads(batchfs.bytes("inspect", tmp_path / "s", "--json"))["arrays"]["a"]
@@ -191,9 +200,10 @@ def test_a_field_that_does_not_exist(batchfs, tmp_path):
 
 def test_a_field_of_arrays_is_refused_by_name(batchfs, tmp_path):
     (tmp_path / "a").mkdir()
-    (tmp_path / "a/.zarray").write_text(json.dumps({
-        "zarr_format": 2, "shape": [2], "chunks": [2], "dtype": [["x", "<i4"], ["many", "<i2", [3]]], "order": "C",
-        "fill_value": None, "filters": None, "compressor": None}))
+    (tmp_path / "a/.zarray").write_text(json.dumps({"zarr_format": 2, "shape": [2], "chunks": [2],
+                                                    "dtype": [["x", "<i4"], ["many", "<i2", [3]]],
+                                                    "order": "C", "fill_value": None,
+                                                    "filters": None, "compressor": None}))
     values = np.array([(1, [2, 3, 4]), (5, [6, 7, 8])], [("x", "<i4"), ("many", "<i2", 3)])
     (tmp_path / "a/0").write_bytes(values.tobytes())
     (tmp_path / ".zgroup").write_text('{"zarr_format": 2}')
@@ -204,19 +214,21 @@ def test_a_field_of_arrays_is_refused_by_name(batchfs, tmp_path):
 
 def test_names_that_are_no_names_of_files_are_left_out(batchfs, tmp_path):
     (tmp_path / "a").mkdir()
-    (tmp_path / "a/.zarray").write_text(json.dumps({
-        "zarr_format": 2, "shape": [2], "chunks": [2], "dtype": [["../x", "<i4"], ["ok", "<i2"], ["\u0001", "|u1"]], "order": "C",
-        "fill_value": None, "filters": None, "compressor": None}))
+    (tmp_path / "a/.zarray").write_text(
+        json.dumps({"zarr_format": 2, "shape": [2], "chunks": [2],
+                    "dtype": [["../x", "<i4"], ["ok", "<i2"], ["\u0001", "|u1"]], "order": "C",
+                    "fill_value": None, "filters": None, "compressor": None}))
     (tmp_path / ".zgroup").write_text('{"zarr_format": 2}')
-    assert list(json.loads(batchfs.bytes("inspect", tmp_path, "--json"))["arrays"]["a"]["fields"]) == ["a.ok"]
+    assert (list(json.loads(batchfs.bytes("inspect", tmp_path, "--json"))["arrays"]["a"]["fields"])
+            == ["a.ok"])
 
 
 def test_kerchunks_record_member(batchfs, tmp_path):
     from kerchunk.codecs import RecordArrayMember
     stored = np.array([(i, i / 2) for i in range(6)], [("x", ">i2"), ("y", "<f8")])
     codec = RecordArrayMember("y", [("x", ">i2"), ("y", "<f8")])
-    (tmp_path / ".zarray").write_text(json.dumps({
-        "zarr_format": 2, "shape": [6], "chunks": [6], "dtype": "<f8", "order": "C", "fill_value": None,
-        "filters": [codec.get_config()], "compressor": None}))
+    (tmp_path / ".zarray").write_text(
+        json.dumps({"zarr_format": 2, "shape": [6], "chunks": [6], "dtype": "<f8", "order": "C",
+                    "fill_value": None, "filters": [codec.get_config()], "compressor": None}))
     (tmp_path / "0").write_bytes(stored.tobytes())
     assert batchfs.npy("cat", tmp_path, "/").tobytes() == codec.decode(stored.tobytes()).tobytes()

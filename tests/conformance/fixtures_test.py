@@ -1,8 +1,8 @@
 """Real Zarr data with the digests that zarr-python and zarrita.js gave.
 
-The fixtures lie beside the project (../shared/fixtures); without them these tests are skipped. Every row is
-either equal, or is listed in not_supported.txt with the reason. The list may only shrink: a listed row that
-passes fails the test.
+The fixtures lie beside the project (../shared/fixtures); without them these tests are skipped.
+Every row is either equal, or is listed in not_supported.txt with the reason. The list may only
+shrink: a listed row that passes fails the test.
 """
 
 import hashlib
@@ -34,7 +34,8 @@ def not_supported():
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fixtures")
-    subprocess.run(["tar", "-I", "zstd", "-xf", FIXTURES / "zarr-fixtures.tar.zst", "-C", folder], check=True)
+    subprocess.run(["tar", "-I", "zstd", "-xf", FIXTURES / "zarr-fixtures.tar.zst", "-C", folder],
+                   check=True)
     return folder
 
 

@@ -1,4 +1,5 @@
-"""GRIB messages in reference sets of kerchunk's: values equal those of kerchunk's codec, to the last byte."""
+"""GRIB messages in reference sets of kerchunk's: values equal those of kerchunk's codec, to the
+last byte."""
 
 import io
 import json
@@ -13,7 +14,8 @@ eccodes = pytest.importorskip("eccodes", reason="tools/dependencies test install
 from kerchunk.codecs import GRIBCodec  # noqa: E402
 
 NI, NJ = 11, 7
-PACKINGS = ["grid_simple", "grid_complex", "grid_complex_spatial_differencing", "grid_ieee", "grid_jpeg", "grid_png", "grid_ccsds"]
+PACKINGS = ["grid_simple", "grid_complex", "grid_complex_spatial_differencing", "grid_ieee",
+            "grid_jpeg", "grid_png", "grid_ccsds"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,13 +33,16 @@ def field():
 
 def message(packing="grid_simple", edition=2, values=None, missing=None, **keys):
     if packing == "grid_png":  # which this ecCodes does not write
-        return as_png(message(edition=edition, values=values, missing=missing, bitsPerValue=8, **keys))
+        return as_png(message(edition=edition, values=values, missing=missing, bitsPerValue=8,
+                              **keys))
     handle = eccodes.codes_grib_new_from_samples(f"regular_ll_sfc_grib{edition}")
     eccodes.codes_set(handle, "Ni", NI)
     eccodes.codes_set(handle, "Nj", NJ)
-    for key, value in {"latitudeOfFirstGridPointInDegrees": 30.0, "longitudeOfFirstGridPointInDegrees": 10.0,
-                       "latitudeOfLastGridPointInDegrees": 30.0 - (NJ - 1), "longitudeOfLastGridPointInDegrees": 10.0 + NI - 1,
-                       "iDirectionIncrementInDegrees": 1.0, "jDirectionIncrementInDegrees": 1.0, "bitsPerValue": 16, **keys}.items():
+    for key, value in {
+            "latitudeOfFirstGridPointInDegrees": 30.0, "longitudeOfFirstGridPointInDegrees": 10.0,
+            "latitudeOfLastGridPointInDegrees": 30.0 - (NJ - 1),
+            "longitudeOfLastGridPointInDegrees": 10.0 + NI - 1, "iDirectionIncrementInDegrees": 1.0,
+            "jDirectionIncrementInDegrees": 1.0, "bitsPerValue": 16, **keys}.items():
         eccodes.codes_set(handle, key, value)
     if missing is not None:
         eccodes.codes_set(handle, "bitmapPresent", 1)
@@ -61,7 +66,8 @@ def section(data, number):
 
 
 def as_png(plain):
-    """A message of simple packing, its values of 8 bits as an image: FM 92 GRIB, data representation template 41."""
+    """A message of simple packing, its values of 8 bits as an image: FM 92 GRIB, data
+    representation template 41."""
     packing, data = section(plain, 5), section(plain, 7)
     image = io.BytesIO()
     PIL.Image.frombytes("L", (NI, NJ), plain[data + 5:-4]).save(image, "png")
@@ -72,8 +78,9 @@ def as_png(plain):
 
 def array(path, data, var="t2m", dtype="float64", shape=(NJ, NI), numpy_type=None):
     path.mkdir(parents=True, exist_ok=True)
-    document = {"zarr_format": 2, "shape": shape, "chunks": shape, "dtype": numpy_type or np.dtype(dtype).str, "order": "C",
-                "fill_value": None, "compressor": None, "filters": [{"id": "grib", "var": var, "dtype": dtype}]}
+    document = {"zarr_format": 2, "shape": shape, "chunks": shape, "dtype": numpy_type
+                    or np.dtype(dtype).str, "order": "C", "fill_value": None, "compressor": None,
+                "filters": [{"id": "grib", "var": var, "dtype": dtype}]}
     (path / ".zarray").write_text(json.dumps(document))
     (path / ".".join("0" * len(shape))).write_bytes(data)
     return path
@@ -87,7 +94,8 @@ def check(batchfs, path, data, var="t2m", dtype="float64"):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("edition, packing", [(2, packing) for packing in PACKINGS] + [(1, "grid_simple")])
+@pytest.mark.parametrize("edition, packing",
+                         [(2, packing) for packing in PACKINGS] + [(1, "grid_simple")])
 def test_values(batchfs, tmp_path, edition, packing, dtype):
     ours = check(batchfs, tmp_path / "a", message(packing, edition), dtype=dtype)
     assert np.allclose(ours, field(), atol=0.1 if packing == "grid_png" else 0.02)
@@ -97,7 +105,8 @@ def test_values(batchfs, tmp_path, edition, packing, dtype):
 @pytest.mark.parametrize("var", ["latitude", "longitude"])
 def test_places(batchfs, tmp_path, edition, var):
     ours = check(batchfs, tmp_path / "a", message(edition=edition), var)
-    assert ours[0, 0] == (30 if var == "latitude" else 10) and ours[-1, -1] == (24 if var == "latitude" else 20)
+    assert ours[0, 0] == (30 if var == "latitude"
+                          else 10) and ours[-1, -1] == (24 if var == "latitude" else 20)
 
 
 @pytest.mark.parametrize("edition", [1, 2])
@@ -122,7 +131,8 @@ def test_a_set_that_kerchunk_made(batchfs, tmp_path):
         for step in range(3):
             file.write(message(values=field() + step, stepRange=step, shortName="2t"))
     sets = scan_grib(str(tmp_path / "t.grib2"))
-    combined = MultiZarrToZarr(sets, concat_dims=["step"], identical_dims=["latitude", "longitude"]).translate()
+    combined = MultiZarrToZarr(sets, concat_dims=["step"],
+                               identical_dims=["latitude", "longitude"]).translate()
     (tmp_path / "t.json").write_text(json.dumps(combined))
     listed = json.loads(batchfs.bytes("inspect", tmp_path / "t.json", "--json"))["arrays"]
     name = next(name for name, entry in listed.items() if len(entry["shape"]) == 3)
@@ -131,7 +141,8 @@ def test_a_set_that_kerchunk_made(batchfs, tmp_path):
     with xr.open_dataset("reference://", engine="zarr", decode_cf=False, backend_kwargs={
             "consolidated": False, "storage_options": {"fo": combined}}) as oracle:
         expected = oracle[name].values
-    assert batchfs.npy("cat", tmp_path / "t.json", name, "--decode", "raw").tobytes() == expected.tobytes()
+    assert batchfs.npy("cat", tmp_path / "t.json", name, "--decode",
+                       "raw").tobytes() == expected.tobytes()
     report = json.loads(batchfs.bytes("check", tmp_path / "t.json", "--json"))
     assert not report["findings"]
 
@@ -141,7 +152,8 @@ def test_view_decodes_on_the_cpu(batchfs, tmp_path):
     array(tmp_path / "a", message())
     (tmp_path / "a/.zattrs").write_text('{"_ARRAY_DIMENSIONS": ["y", "x"]}')
     (tmp_path / "v.json").write_text('{"window": {"y": 1}, "variables": ["a"]}')
-    assert np.load(io.BytesIO(batchfs.bytes("batch", tmp_path, "--view", tmp_path / "v.json"))).shape[-1] == NI
+    assert np.load(io.BytesIO(batchfs.bytes("batch", tmp_path, "--view",
+                                            tmp_path / "v.json"))).shape[-1] == NI
 
 
 # ---- messages that mean harm ----
@@ -165,7 +177,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("harm", HOSTILE)
-@pytest.mark.parametrize("packing", ["grid_simple", "grid_complex_spatial_differencing", "grid_jpeg", "grid_png"])
+@pytest.mark.parametrize("packing", ["grid_simple", "grid_complex_spatial_differencing",
+                                     "grid_jpeg", "grid_png"])
 def test_hostile_messages_are_refused_before_they_are_decoded(batchfs, tmp_path, packing, harm):
     line = batchfs.refusal("cat", array(tmp_path / "a", HOSTILE[harm](message(packing))), "/")
     assert "GRIB" in line and "ecCodes" not in line, line
@@ -183,17 +196,20 @@ def test_packings_that_are_refused_by_name(batchfs, tmp_path):
     assert "second-order packing" in line and "grib_set -r -s packingType=grid_simple" in line
 
 
-@pytest.mark.parametrize("at, value", [(22, b"\0"), (22, b"\7"), (23, b"\0\0"), (23, b"\xff\xff"), (19, b"\x40")])
+@pytest.mark.parametrize("at, value", [(22, b"\0"), (22, b"\7"), (23, b"\0\0"), (23, b"\xff\xff"),
+                                       (19, b"\x40")])
 def test_numbers_of_ccsds_that_libaec_cannot_take(batchfs, tmp_path, at, value):
     data = message("grid_ccsds")
-    line = batchfs.refusal("cat", array(tmp_path / "a", changed(data, section(data, 5) + at, value)), "/")
+    line = batchfs.refusal("cat",
+                           array(tmp_path / "a", changed(data, section(data, 5) + at, value)), "/")
     assert "CCSDS blocks of" in line
 
 
 def test_another_shape_than_the_chunks(batchfs, tmp_path):
     line = batchfs.refusal("cat", array(tmp_path / "a", message(), shape=(NJ, NI + 1)), "/")
     assert "it has 77 points, the chunk has 84" in line
-    line = batchfs.refusal("cat", array(tmp_path / "b", message(edition=1), shape=(NJ, NI + 1)), "/")
+    line = batchfs.refusal("cat", array(tmp_path / "b", message(edition=1), shape=(NJ, NI + 1)),
+                           "/")
     assert "77 values, 84 were expected" in line
 
 
@@ -203,7 +219,9 @@ def test_damage_ends_in_order(batchfs, tmp_path, edition, packing):
     data = message(packing, edition)
     random = np.random.default_rng(1)
     for at in random.choice(len(data), 12, replace=False):
-        done = batchfs.run("cat", array(tmp_path / "a", changed(data, int(at), bytes([data[at] ^ 0xff]))), "/")
+        done = batchfs.run("cat",
+                           array(tmp_path / "a", changed(data, int(at), bytes([data[at] ^ 0xff]))),
+                           "/")
         # libpng prints its own messages
         lines = [line for line in done.stderr.splitlines() if not line.startswith(b"libpng")]
         assert done.returncode in (0, 1) and len(lines) <= 1, (at, done)

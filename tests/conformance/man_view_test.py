@@ -1,5 +1,5 @@
-"""batchfs-view(5): the Python in the page gives the order of samples that the program gives, and the
-views in the page are views."""
+"""batchfs-view(5): the Python in the page gives the order of samples that the program gives, and
+the views in the page are views."""
 
 import functools
 import json
@@ -24,7 +24,8 @@ def unescape(text):
 
 def displays():
     """The literal blocks of the page."""
-    return [unescape(block) for block in re.findall(r"^\.Bd -literal.*\n((?s:.*?))^\.Ed$", PAGE.read_text(), re.M)]
+    return [unescape(block)
+            for block in re.findall(r"^\.Bd -literal.*\n((?s:.*?))^\.Ed$", PAGE.read_text(), re.M)]
 
 
 def page():
@@ -47,11 +48,13 @@ def store(tmp_path_factory):
     """Variables in chunks of 6 and 3 times; the longest counts."""
     path = tmp_path_factory.mktemp("man") / "s.zarr"
     values = np.arange(T * Y * X, dtype="f4").reshape(T, Y, X)
-    data = xr.Dataset({name: (("time", "lat", "lon"), values) for name in ("a", "b", "c")}, {"time": np.arange(T)})
+    data = xr.Dataset({name: (("time", "lat", "lon"), values) for name in ("a", "b", "c")},
+                      {"time": np.arange(T)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        data.to_zarr(path, zarr_format=2, encoding={"a": {"chunks": (6, 6, 9)}, "b": {"chunks": (3, 6, 9)},
-                                                            "c": {"chunks": (6, 2, 9)}})
+        data.to_zarr(path, zarr_format=2,
+                     encoding={"a": {"chunks": (6, 6, 9)}, "b": {"chunks": (3, 6, 9)},
+                               "c": {"chunks": (6, 2, 9)}})
     return path
 
 
@@ -64,8 +67,8 @@ def holes(tmp_path_factory):
     values[12:20, 2:4] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        xr.Dataset({"c": (("time", "lat", "lon"), values)}).to_zarr(path, zarr_format=2,
-                                                                    encoding={"c": {"chunks": (6, 2, 9)}})
+        xr.Dataset({"c": (("time", "lat", "lon"), values)}).to_zarr(
+            path, zarr_format=2, encoding={"c": {"chunks": (6, 2, 9)}})
     return path, np.isnan(values).any(axis=2)
 
 
@@ -74,8 +77,9 @@ def samples(batchfs, store, tmp_path, view, epoch, count=None):
     file = tmp_path / "view.json"
     file.write_text(json.dumps(view))
     plan = json.loads(batchfs.bytes("plan", store, "--view", file, "--json"))
-    batches = [json.loads(batchfs.bytes("batch", store, "--view", file, "--format", "json", "--epoch", epoch,
-                                        "--batch", b)) for b in range(plan["batches"])]
+    batches = [json.loads(batchfs.bytes("batch", store, "--view",
+                                        file, "--format", "json", "--epoch", epoch, "--batch", b))
+               for b in range(plan["batches"])]
     order = [s for batch in batches for s in batch["samples"]]
     assert plan["samples"] == (count or len(order))
     return order
@@ -134,7 +138,8 @@ def test_block(batchfs, store, tmp_path, case, buffer):
     assert group == max(1, chunk // stride)
     axis = (positions, lead, group) if (positions - lead) // group else (positions, 0, positions)
     if selection != "list":
-        assert lead == (min(positions, math.ceil((chunk - first % chunk) % chunk / stride)) if chunk % stride == 0 else 0)
+        assert lead == (min(positions, math.ceil((chunk - first % chunk) % chunk / stride))
+                        if chunk % stride == 0 else 0)
     count = 3 * positions
     block = page()["block"]
     expected = [block(i, count, 9, 2, buffer, [axis, LATITUDE]) for i in range(count)]
@@ -144,8 +149,9 @@ def test_block(batchfs, store, tmp_path, case, buffer):
 
 @pytest.mark.parametrize("buffer", [1, 4, 1 << 20])
 def test_block_of_chunks_along_two_dimensions(batchfs, store, tmp_path, buffer):
-    view = {"variables": ["c"], "window": {"lat": {"size": 1, "stride": 1}, "time": {"size": 3, "stride": 1}}, "batch": 50,
-            "order": {"shuffle": "block", "seed": 3, "buffer": buffer}}
+    view = {"variables": ["c"],
+            "window": {"lat": {"size": 1, "stride": 1}, "time": {"size": 3, "stride": 1}},
+            "batch": 50, "order": {"shuffle": "block", "seed": 3, "buffer": buffer}}
     block = page()["block"]
     axes = [(Y, 0, 2), (T - 2, 0, 6)]
     expected = [block(i, Y * (T - 2), 3, 1, buffer, axes) for i in range(Y * (T - 2))]
@@ -153,12 +159,14 @@ def test_block_of_chunks_along_two_dimensions(batchfs, store, tmp_path, buffer):
     assert samples(batchfs, store, tmp_path, view, 1) == expected
     if buffer == 1:
         chunks = [(s // (T - 2) // 2, s % (T - 2) // 6) for s in expected[:3 * 6 * 12]]
-        assert len({tuple(chunks[i:i + 12]) for i in range(0, len(chunks), 12)}) == 18  # each chunk in one run
+        # each chunk in one run
+        assert len({tuple(chunks[i:i + 12]) for i in range(0, len(chunks), 12)}) == 18
         assert all(len(set(chunks[i:i + 12])) == 1 for i in range(0, len(chunks), 12))
 
 
 @pytest.mark.parametrize("buffer", [1, 3, 1 << 20])
-@pytest.mark.parametrize("axes", [((0, 0, 6), (0, 0, 2)), ((5, 1, 6), (0, 0, 2))], ids=["whole", "lead"])
+@pytest.mark.parametrize("axes", [((0, 0, 6), (0, 0, 2)), ((5, 1, 6), (0, 0, 2))],
+                         ids=["whole", "lead"])
 def test_block_with_skipped_windows(batchfs, holes, tmp_path, buffer, axes):
     path, missing = holes
     first = axes[0][0]
@@ -170,7 +178,8 @@ def test_block_with_skipped_windows(batchfs, holes, tmp_path, buffer, axes):
     left = [w for w in range(lat * time)
             if not missing[first + w % time:first + w % time + 3, w // time].any()]
     assert 0 < len(left) < lat * time
-    expected = list(page()["block_skipping"](set(left).__contains__, lat * time, 3, 2, buffer, axes))
+    expected = list(page()["block_skipping"](set(left).__contains__, lat * time, 3, 2, buffer,
+                                             axes))
     assert sorted(expected) == left
     assert samples(batchfs, path, tmp_path, view, 2) == [left.index(w) for w in expected]
 
@@ -219,13 +228,15 @@ def test_span(batchfs, store, tmp_path, span):
     assert samples(batchfs, store, tmp_path, view, 1) == in_lanes(expected, 17, 2)
 
 
-@pytest.mark.parametrize("size, lanes, buffer", [(1, 3, 2), (6, 3, 1), (13, 7, 2), (17, 3, 2), (17, 1, 2), (17, 40, 2),
-                                                 (20, 4, 1 << 20), (40, 2, 3)])
+@pytest.mark.parametrize("size, lanes, buffer",
+                         [(1, 3, 2), (6, 3, 1), (13, 7, 2), (17, 3, 2), (17, 1, 2), (17, 40, 2),
+                          (20, 4, 1 << 20), (40, 2, 3)])
 @pytest.mark.parametrize("skip", [False, True], ids=["all", "skip"])
 def test_home(batchfs, store, holes, tmp_path, size, lanes, buffer, skip):
     path, missing = holes if skip else (store, np.zeros((T, Y), bool))
-    view = {"variables": ["c"], "window": LANES, "batch": size, "missing": {"nan": "skip" if skip else "keep"},
-            "order": {"shuffle": "block", "seed": 3, "buffer": buffer, "lanes": lanes, "home": True}}
+    view = {"variables": ["c"], "window": LANES,
+            "batch": size, "missing": {"nan": "skip" if skip else "keep"}, "order": {
+                "shuffle": "block", "seed": 3, "buffer": buffer, "lanes": lanes, "home": True}}
     left = [w for w in range(COUNT) if not missing[w % (T - 2):w % (T - 2) + 3, w // (T - 2)].any()]
     expected = page()["home"](set(left).__contains__, COUNT, 3, 1, buffer, AXES, size, lanes)
     assert sorted(expected) == left
@@ -234,28 +245,31 @@ def test_home(batchfs, store, holes, tmp_path, size, lanes, buffer, skip):
 
 @pytest.mark.long
 @pytest.mark.parametrize("count", [1, 100, COUNT - 1, COUNT, 2 * COUNT + 40])
-@pytest.mark.parametrize("order", [{"shuffle": "none"}, {"shuffle": "global", "lanes": 3}, {"shuffle": "block", "buffer": 2},
+@pytest.mark.parametrize("order", [{"shuffle": "none"}, {"shuffle": "global", "lanes": 3},
+                                   {"shuffle": "block", "buffer": 2},
                                    {"shuffle": "block", "buffer": 2, "lanes": 3, "home": True}])
 def test_epochs_of_some_samples(batchfs, store, tmp_path, order, count):
-    view = {"variables": ["c"], "window": LANES, "batch": 17, "epochs": {"count": 4, "samples": count},
-            "order": {"seed": 3} | order}
+    view = {"variables": ["c"], "window": LANES, "batch": 17,
+            "epochs": {"count": 4, "samples": count}, "order": {"seed": 3} | order}
     @functools.cache
     def of_pass(number):
         if order.get("home"):
             return page()["home"](lambda w: True, COUNT, 3, number, 2, AXES, 17, 3)
         return without_lanes(view, number)
     for epoch in (0, 3):
-        expected = [of_pass(p // COUNT)[p % COUNT] for p in range(epoch * count, (epoch + 1) * count)]
+        expected = [of_pass(p // COUNT)[p % COUNT]
+                    for p in range(epoch * count, (epoch + 1) * count)]
         if not order.get("home"):
             expected = in_lanes(expected, 17, order.get("lanes", 1))
         assert samples(batchfs, store, tmp_path, view, epoch, COUNT) == expected
 
 
 def test_block_keeps_whole_chunks_together(batchfs, store, tmp_path):
-    """Mixing one group at a time, each chunk is read in one run of samples, also where stride and selection
-    cut across the beginning of a chunk."""
+    """Mixing one group at a time, each chunk is read in one run of samples, also where stride and
+    selection cut across the beginning of a chunk."""
     view = {"variables": ["a"], "window": {"time": {"size": 1, "stride": 2}}, "batch": 50,
-            "select": {"time": {"from": "#1", "to": "#37"}}, "order": {"shuffle": "block", "seed": 1, "buffer": 1}}
+            "select": {"time": {"from": "#1", "to": "#37"}},
+            "order": {"shuffle": "block", "seed": 1, "buffer": 1}}
     chunks = [(1 + 2 * s) // 6 for s in samples(batchfs, store, tmp_path, view, 0)]
     runs = [c for i, c in enumerate(chunks) if i == 0 or chunks[i - 1] != c]
     assert sorted(runs) == sorted(set(chunks))
@@ -268,13 +282,15 @@ def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
     def field(*dims):
         return dims, rng.standard_normal([size[d] for d in dims]).astype("f4")
 
-    weather = xr.Dataset(
-        {"temperature": field("time", "level", "latitude", "longitude"), "pressure": field("time", "latitude", "longitude"),
-         "humidity": field("time", "level", "latitude", "longitude")},
-        {"time": np.arange("1979-01-01", "1979-01-25", dtype="M8[D]").astype("M8[ns]"), "level": [500, 850]})
+    weather = xr.Dataset({"temperature": field("time", "level", "latitude", "longitude"),
+                          "pressure": field("time", "latitude", "longitude"),
+                          "humidity": field("time", "level", "latitude", "longitude")},
+                         {"time": np.arange("1979-01-01", "1979-01-25",
+                                            dtype="M8[D]").astype("M8[ns]"), "level": [500, 850]})
     ocean = xr.Dataset({"sst": (("time", "lat", "lon"), np.zeros((20, 64, 64), "f4"))})
     views = [json.loads(block) for block in displays() if block.startswith("{")]
-    views = [view for view in views if not isinstance(view.get("variables"), dict)]  # those are statistics
+    # those are statistics
+    views = [view for view in views if not isinstance(view.get("variables"), dict)]
     assert len(views) >= 3
     for data, name in ((weather, "weather"), (ocean, "ocean")):
         with warnings.catch_warnings():
@@ -287,9 +303,10 @@ def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
         return xr.Dataset({name: (("time", "latitude", "longitude"), values)},
                           {"time": times, "latitude": np.arange(4.0)})
 
-    static = xr.Dataset({"lsm": (("lat", "longitude"), np.ones((4, 8), "f4"))}, {"lat": np.arange(4) + 1e-6})
-    sources = {"era5": grid("t2m", hours[::12]), "imerg": grid("precipitation", hours), "sst": grid("sst", hours[::48]),
-               "static": static}
+    static = xr.Dataset({"lsm": (("lat", "longitude"), np.ones((4, 8), "f4"))},
+                        {"lat": np.arange(4) + 1e-6})
+    sources = {"era5": grid("t2m", hours[::12]), "imerg": grid("precipitation", hours),
+               "sst": grid("sst", hours[::48]), "static": static}
     for name, data in sources.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -300,24 +317,28 @@ def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
         if "era" in view.get("sources", {}):
             for year, part in ((1979, hours[:40]), (1980, hours[50:60])):
                 grid("t2m", part).to_zarr(tmp_path / f"y{year}.zarr", zarr_format=2)
-            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", "--store", f"era={tmp_path}/y{{1979..1980}}.zarr",
-                                            "--view", tmp_path / "view.json", "--json"))
+            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", "--store",
+                                            f"era={tmp_path}/y{{1979..1980}}.zarr", "--view",
+                                            tmp_path / "view.json", "--json"))
             assert plan["samples"] == 12
             continue
         if "gefs" in view.get("sources", {}):
             for member in range(2):
                 grid("t2m", hours[:40]).to_zarr(tmp_path / f"m{member}.zarr", zarr_format=2)
-            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", "--store", f"gefs={tmp_path}/m{{0..1}}.zarr",
-                                            "--view", tmp_path / "view.json", "--json"))
+            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", "--store",
+                                            f"gefs={tmp_path}/m{{0..1}}.zarr", "--view",
+                                            tmp_path / "view.json", "--json"))
             assert plan["samples"] == 2 * 10
             continue
         if "sources" in view:
             others = [f"--store={name}={tmp_path / name}" for name in sources if name != "era5"]
-            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", *others, "--view", tmp_path / "view.json", "--json"))
+            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", *others, "--view",
+                                            tmp_path / "view.json", "--json"))
             assert plan["samples"] == 7  # the first has no rain before it
             continue
         if "mix" in view:
-            words = [tmp_path / "era5", f"--store=sst={tmp_path / 'sst'}", "--view", tmp_path / "view.json"]
+            words = [tmp_path / "era5", f"--store=sst={tmp_path / 'sst'}", "--view",
+                     tmp_path / "view.json"]
             plan = json.loads(batchfs.bytes("plan", *words, "--json"))
             assert (plan["samples"], plan["batches"]) == (8 + 2, 100)
             continue
@@ -326,7 +347,8 @@ def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
         if view.get("batch", {}).get("remainder") == "drop":
             view["batch"]["size"] = 4
             (tmp_path / "view.json").write_text(json.dumps(view))
-        assert json.loads(batchfs.bytes("plan", store, "--view", tmp_path / "view.json", "--json"))["batches"] > 0
+        assert json.loads(batchfs.bytes("plan", store, "--view", tmp_path / "view.json",
+                                        "--json"))["batches"] > 0
 
 
 def test_the_examples_of_the_keys_are_json():

@@ -18,19 +18,20 @@ def store(request, tmp_path_factory):
     rng = np.random.default_rng(2)
     q = rng.gamma(2.0, 3e-3, (T, L, Y, X))
     q[2, 1, 3] = np.nan
-    ds = xr.Dataset(
-        {"t2m": (("time", "lat", "lon"), rng.normal(280, 20, (T, Y, X)).astype("f4")),
-         "q": (("time", "level", "lat", "lon"), q),
-         "packed": (("time", "lat", "lon"), rng.normal(10, 3, (T, Y, X))),
-         "half": (("time", "lat", "lon"), rng.normal(0, 3, (T, Y, X)).astype("f2")),
-         "count": (("time", "lat", "lon"), rng.integers(-2**40, 2**40, (T, Y, X))),
-         "lsm": (("time", "lat", "lon"), np.ones((T, Y, X), "f4"))},
-        {"time": np.datetime64("2001-01-01", "ns") + np.arange(T) * np.timedelta64(1, "D"),
-         "level": np.array([500.0, 700.0, 850.0], "f4"), "lat": np.linspace(50, 40, Y), "lon": np.arange(X) * 1.1})
+    ds = xr.Dataset({"t2m": (("time", "lat", "lon"), rng.normal(280, 20, (T, Y, X)).astype("f4")),
+                     "q": (("time", "level", "lat", "lon"), q),
+                     "packed": (("time", "lat", "lon"), rng.normal(10, 3, (T, Y, X))),
+                     "half": (("time", "lat", "lon"), rng.normal(0, 3, (T, Y, X)).astype("f2")),
+                     "count": (("time", "lat", "lon"), rng.integers(-2**40, 2**40, (T, Y, X))),
+                     "lsm": (("time", "lat", "lon"), np.ones((T, Y, X), "f4"))},
+                    {"time": np.datetime64("2001-01-01", "ns") + np.arange(T)
+                         * np.timedelta64(1, "D"), "level": np.array([500.0, 700.0, 850.0], "f4"),
+                     "lat": np.linspace(50, 40, Y), "lon": np.arange(X) * 1.1})
     path = tmp_path_factory.mktemp("normalize") / "s.zarr"
     sizes = dict(time=t, level=l, lat=y, lon=x)
     encoding = {n: {"chunks": tuple(sizes[d] for d in v.dims)} for n, v in ds.data_vars.items()}
-    encoding["packed"] |= {"dtype": "i2", "scale_factor": 0.01, "add_offset": 10.0, "_FillValue": -32768}
+    encoding["packed"] |= {"dtype": "i2", "scale_factor": 0.01, "add_offset": 10.0,
+                           "_FillValue": -32768}
     ds.to_zarr(path, zarr_format=version, encoding=encoding, consolidated=version == 2)
     return path, xr.open_zarr(path).load()
 
@@ -39,7 +40,8 @@ def batch(batchfs, folder, store, view, name, number=0, form="npy"):
     if form == "npy":
         return view_commands.batch(batchfs, folder, store, view, number, name)
     file = view_file(folder, view)
-    return load_safetensors(batchfs.bytes("batch", store, "--view", file, "--batch", number, "--format", form))[name]
+    return load_safetensors(batchfs.bytes("batch", store, "--view", file, "--batch", number,
+                                          "--format", form))[name]
 
 
 def same(actual, expected):
@@ -59,11 +61,13 @@ def test_zscore_with_one_pair_of_numbers(batchfs, store, tmp_path, name, dtype):
     values = ds[name].values
     mean, std = float(values.astype("f8").mean()), float(values.astype("f8").std())
     view = {"variables": [name], "window": {"time": 1, "lon": {"size": 3, "stride": 2}}, "batch": 8,
-            "normalize": {"method": "zscore", "variables": [name], "statistics": {name: {"mean": mean, "std": std}}}}
+            "normalize": {"method": "zscore", "variables": [name],
+                          "statistics": {name: {"mean": mean, "std": std}}}}
     if dtype:
         view["dtype"] = dtype
     with np.errstate(over="ignore"):
-        whole = zscore(values, mean, std).astype(dtype or ("f8" if name == "count" else values.dtype))
+        whole = zscore(values, mean, std).astype(dtype
+                                                 or ("f8" if name == "count" else values.dtype))
     samples = [(t, x) for t in range(T) for x in (0, 2, 4)]
     for b in (0, 2):
         expected = np.stack([whole[t:t + 1, :, x:x + 3] for t, x in samples[8 * b:8 * b + 8]])
@@ -84,8 +88,9 @@ def test_numbers_by_level_from_a_file(batchfs, store, tmp_path, select, labels):
                  "max": ds.q.max(("time", "lat", "lon")).values[order].tolist()}
     (tmp_path / "numbers").mkdir(exist_ok=True)
     (tmp_path / "numbers" / "stats.json").write_text(json.dumps({"variables": {"q": entry}}))
-    view = {"window": {"time": 2}, "batch": 2, "dtype": "float32",
-            "tensors": {"x": {"variables": ["q"], "stack": "channel", "dims": ["time", "channel", "lat", "lon"]}},
+    view = {"window": {"time": 2}, "batch": 2,
+            "dtype": "float32", "tensors": {"x": {"variables": ["q"], "stack": "channel",
+                                                  "dims": ["time", "channel", "lat", "lon"]}},
             "normalize": {"method": "minmax", "statistics": "numbers/stats.json"}}
     if select:
         view["select"] = {"level": select}
@@ -103,7 +108,8 @@ def test_numbers_at_each_point(batchfs, store, tmp_path):
             "normalize": {"method": "zscore", "statistics": {
                 "t2m": {"dims": ["lon", "lat"], "mean": mean.T.tolist(), "std": std.T.tolist()}}}}
     whole = zscore(ds.t2m.values, mean, std).astype("f4")
-    same(batch(batchfs, tmp_path, path, view, "t2m", 1), np.stack([whole[t:t + 1, :4] for t in (3, 4, 5)]))
+    same(batch(batchfs, tmp_path, path, view, "t2m", 1),
+         np.stack([whole[t:t + 1, :4] for t in (3, 4, 5)]))
 
 
 def test_which_variables(batchfs, store, tmp_path):
@@ -111,12 +117,14 @@ def test_which_variables(batchfs, store, tmp_path):
     statistics = {"t2m": {"mean": 280, "std": 20}, "half": {"mean": 1, "std": 2}}
     view = {"variables": ["t2m", "half", "lsm", "count"], "window": {"time": 1},
             "normalize": {"method": "zscore", "statistics": statistics, "except": ["lsm"]}}
-    same(batch(batchfs, tmp_path, path, view, "t2m"), zscore(ds.t2m.values[:1], 280, 20).astype("f4")[None])
+    same(batch(batchfs, tmp_path, path, view, "t2m"),
+         zscore(ds.t2m.values[:1], 280, 20).astype("f4")[None])
     same(batch(batchfs, tmp_path, path, view, "lsm"), ds.lsm.values[:1][None])
     same(batch(batchfs, tmp_path, path, view, "count"), ds["count"].values[:1][None])
     view["normalize"] = {"method": "zscore", "statistics": statistics, "variables": ["half"]}
     same(batch(batchfs, tmp_path, path, view, "t2m"), ds.t2m.values[:1][None])
-    same(batch(batchfs, tmp_path, path, view, "half"), zscore(ds.half.values[:1], 1, 2).astype("f2")[None])
+    same(batch(batchfs, tmp_path, path, view, "half"),
+         zscore(ds.half.values[:1], 1, 2).astype("f2")[None])
 
 
 @pytest.mark.parametrize("statistics, words", [
@@ -157,7 +165,8 @@ def test_what_is_wrong_with_the_key(batchfs, store, tmp_path, normalize, words):
 
 def test_bfloat16_is_for_safetensors(batchfs, store, tmp_path):
     path, ds = store
-    view = {"variables": ["t2m"], "window": {"time": 1}, "batch": 4, "dtype": "bfloat16", "formats": ["safetensors"],
+    view = {"variables": ["t2m"], "window": {"time": 1}, "batch": 4, "dtype": "bfloat16",
+            "formats": ["safetensors"],
             "normalize": {"method": "zscore", "statistics": {"t2m": {"mean": 280, "std": 20}}}}
     for normalized in (True, False):
         if not normalized:

@@ -35,18 +35,22 @@ def shift(k):
 
 
 def transformations(version, k, path):
-    steps = [{"type": "scale", "scale": scales(k)}, {"type": "translation", "translation": shift(k)}]
+    steps = [{"type": "scale", "scale": scales(k)},
+             {"type": "translation", "translation": shift(k)}]
     if version != "0.6":
         return steps
-    return [{"type": "sequence", "transformations": steps, "input": {"path": path}, "output": {"name": "physical"}}]
+    return [{"type": "sequence", "transformations": steps, "input": {"path": path},
+             "output": {"name": "physical"}}]
 
 
 def metadata(version, levels=3, names="czyx", **more):
     """The attributes of the group of an image."""
-    image = {"name": "cells", "datasets": [{"path": str(k), "coordinateTransformations": transformations(version, k, str(k))}
-                                           for k in range(levels)]}
+    image = {"name": "cells", "datasets": [
+        {"path": str(k), "coordinateTransformations": transformations(version, k, str(k))}
+        for k in range(levels)]}
     if version == "0.6":
-        image["coordinateSystems"] = [{"name": "unused", "axes": axes(names[::-1])}, {"name": "physical", "axes": axes(names)}]
+        image["coordinateSystems"] = [{"name": "unused", "axes": axes(names[::-1])},
+                                      {"name": "physical", "axes": axes(names)}]
     else:
         image["axes"] = axes(names)
     omero = {"channels": [{"label": label, "color": "0000FF"} for label in LABELS]}
@@ -61,9 +65,11 @@ def zarr_format(version):
 
 def add_array(group, name, values, chunks=None, dimension_names=None):
     format = group.metadata.zarr_format
-    encoding = {"name": "v2", "separator": "/"} if format == 2 else {"name": "default", "separator": "/"}
-    array = group.create_array(name, shape=values.shape, chunks=chunks or tuple(min(n, 8) for n in values.shape),
-                               dtype=values.dtype, chunk_key_encoding=encoding,
+    encoding = {"name": "v2", "separator": "/"} if format == 2 else {
+        "name": "default", "separator": "/"}
+    array = group.create_array(name, shape=values.shape, chunks=chunks
+                                   or tuple(min(n, 8) for n in values.shape), dtype=values.dtype,
+                               chunk_key_encoding=encoding,
                                **({"dimension_names": dimension_names} if dimension_names else {}))
     array[...] = values
     return values
@@ -73,8 +79,8 @@ def write_image(group, version, levels=3, shape=SHAPE, dtype="u2", **more):
     """Returns the values of each level."""
     group.attrs.update(metadata(version, levels, **more))
     names = list("czyx") if version == "0.5" else None
-    return [add_array(group, str(k), RNG.integers(0, 1000, downsampled(shape, k)).astype(dtype), dimension_names=names)
-            for k in range(levels)]
+    return [add_array(group, str(k), RNG.integers(0, 1000, downsampled(shape, k)).astype(dtype),
+                      dimension_names=names) for k in range(levels)]
 
 
 def new_group(path, version="0.4"):
@@ -89,12 +95,14 @@ def save(tmp_path, view):
 def coordinates(batchfs, store, view, tmp_path, *options):
     """The label of each position along the dimensions of the window."""
     view = {**view, "batch": 1 << 20}
-    found = json.loads(batchfs.bytes("batch", store, "--view", save(tmp_path, view), "--format", "json", *options))
+    found = json.loads(batchfs.bytes("batch", store, "--view", save(tmp_path, view), "--format",
+                                     "json", *options))
     return {dim: sorted(set(labels)) for dim, labels in found["coordinates"].items()}
 
 
 def expected(version, k, shape=SHAPE):
     shape = downsampled(shape, k)
-    wanted = {name: sorted(np.arange(shape[d]) * scales(k)[d] + shift(k)[d]) for d, name in enumerate("czyx")}
+    wanted = {name: sorted(np.arange(shape[d]) * scales(k)[d] + shift(k)[d])
+              for d, name in enumerate("czyx")}
     wanted["c"] = LABELS
     return wanted

@@ -1,7 +1,9 @@
-"""Positions of a view ("#3", ranges of them, steps) count inside its selection, in "where" and in the regions of "split"; and
-ranges of positions that go round, everywhere. The positions are numpy's, window by window, in random views of a small store.
+"""Positions of a view ("#3", ranges of them, steps) count inside its selection, in "where" and in
+the regions of "split"; and ranges of positions that go round, everywhere. The positions are
+numpy's, window by window, in random views of a small store.
 
-Each seed is one store and a number of views. BATCHFS_POSITIONS_SEEDS=100:200 asks others than the usual ones.
+Each seed is one store and a number of views. BATCHFS_POSITIONS_SEEDS=100:200 asks others than the
+usual ones.
 """
 
 import itertools
@@ -36,7 +38,8 @@ def make_store(rng, path):
 
 
 def around(n, a, b):
-    """A range of positions that goes round: from a until before b, of which one may count from the end."""
+    """A range of positions that goes round: from a until before b, of which one may count from the
+    end."""
     if not (-n <= a < n and -n <= b <= n):
         raise Refused("is outside of")
     if a < 0 <= b:  # the last positions and the first ones
@@ -95,7 +98,8 @@ def some_labels(rng, labels, of):
 def condition(rng, stored, selected, dim):
     """A condition along a dimension, and the positions of the selection that fulfil it."""
     n = len(selected)
-    ask = pick(rng, "one", "list", "range", "range", "range", *(["labels", "labels"] if dim != "y" else []))
+    ask = pick(rng, "one", "list", "range", "range", "range",
+               *(["labels", "labels"] if dim != "y" else []))
     if ask == "labels":
         labels = stored[dim].values
         return some_labels(rng, labels, labels[selected])
@@ -142,7 +146,8 @@ class Case:
             if written is not None:
                 self.view["select"][dim] = written
         for dim in self.dims:
-            self.view["window"][dim] = {"size": int(rng.integers(1, 3)), "stride": int(rng.integers(1, 3))}
+            self.view["window"][dim] = {"size": int(rng.integers(1, 3)),
+                                        "stride": int(rng.integers(1, 3))}
 
     def windows(self):
         """The start along each dimension of each window, in order."""
@@ -166,8 +171,10 @@ class Case:
 
     def conditions(self):
         """By dimension, as written; and the functions that find the positions."""
-        asked = {dim: condition(self.rng, self.stored, self.selected[dim], dim) for dim in self.dims}
-        return {dim: written for dim, (written, _) in asked.items()}, [found for _, found in asked.values()]
+        asked = {dim: condition(self.rng, self.stored, self.selected[dim], dim)
+                 for dim in self.dims}
+        return {dim: written for dim, (written, _) in asked.items()}, [
+            found for _, found in asked.values()]
 
 
 def check(batchfs, folder, case, expected, *options):
@@ -179,7 +186,8 @@ def check(batchfs, folder, case, expected, *options):
     except Refused as refused:
         assert str(refused) in batchfs.refusal("batch", *arguments), case.view
         return False
-    np.testing.assert_array_equal(batchfs.npy("batch", *arguments), case.values(starts), err_msg=str(case.view))
+    np.testing.assert_array_equal(batchfs.npy("batch", *arguments), case.values(starts),
+                                  err_msg=str(case.view))
     return True
 
 
@@ -198,8 +206,8 @@ def test_where_counts_inside_the_selection(batchfs, tmp_path, seed):
             left = case.windows()
             for d, found in enumerate(positions):
                 those = set(found().tolist())
-                left = [start for start in left
-                        if (set(case.footprint(start)[d]) <= those if of_footprint else start[d] in those)]
+                left = [start for start in left if (set(case.footprint(start)[d]) <= those
+                                                    if of_footprint else start[d] in those)]
                 if not left:
                     raise Refused("no sample is left")
             return left
@@ -237,7 +245,8 @@ def test_regions_of_a_split_count_inside_the_selection(batchfs, tmp_path, seed):
             return parts[name]
 
         for name in ("a", "b"):
-            had_samples += check(batchfs, tmp_path, case, lambda part=part, name=name: part(name), "--part", name)
+            had_samples += check(batchfs, tmp_path, case, lambda part=part, name=name: part(name),
+                                 "--part", name)
     assert had_samples >= 8
 
 
@@ -246,8 +255,10 @@ def test_ranges_of_positions_go_round_in_commands_and_views(batchfs, tmp_path, s
     rng = np.random.default_rng(2000 + seed)
     stored = make_store(rng, tmp_path / "s.zarr")
     n = stored.sizes["y"]
-    for a, b in rng.permutation(list(itertools.product(range(-n - 1, n + 2), repeat=2)))[:30].tolist() + [[-2, n - 2], [-n, 0]]:
-        view = {"select": {"y": {"from": f"#{a}", "to": f"#{b}", "wrap": True}}, "window": {"y": 1}, "batch": n}
+    for a, b in (rng.permutation(list(itertools.product(range(-n - 1, n + 2), repeat=2)))[:30]
+                     .tolist() + [[-2, n - 2], [-n, 0]]):
+        view = {"select": {"y": {"from": f"#{a}", "to": f"#{b}", "wrap": True}}, "window": {"y": 1},
+                "batch": n}
         (tmp_path / "v.json").write_text(json.dumps(view))
         commands = (("cat", tmp_path / "s.zarr", "v", "--select", f"y=#{a}:#{b}:wrap"),
                     ("batch", tmp_path / "s.zarr", "--view", tmp_path / "v.json"))
@@ -259,4 +270,5 @@ def test_ranges_of_positions_go_round_in_commands_and_views(batchfs, tmp_path, s
             continue
         values = stored.v.values[positions]
         np.testing.assert_array_equal(batchfs.npy(*commands[0]), values, err_msg=str((a, b)))
-        np.testing.assert_array_equal(batchfs.npy(*commands[1]), values[:, None], err_msg=str((a, b)))
+        np.testing.assert_array_equal(batchfs.npy(*commands[1]), values[:, None],
+                                      err_msg=str((a, b)))

@@ -1,7 +1,8 @@
-"""Random stores, selections and views: what the program gives equals what xarray, zarr-python and numpy say.
+"""Random stores, selections and views: what the program gives equals what xarray, zarr-python and
+numpy say.
 
-Each seed is a store of a few variables with random dimensions, types, chunks, shards, codecs and CF attributes, and
-questions about it. BATCHFS_SEEDS=1000:2000 asks others than the usual ones.
+Each seed is a store of a few variables with random dimensions, types, chunks, shards, codecs and CF
+attributes, and questions about it. BATCHFS_SEEDS=1000:2000 asks others than the usual ones.
 """
 
 import io
@@ -22,10 +23,11 @@ warnings.filterwarnings("ignore")
 FIRST, LAST = map(int, os.environ.get("BATCHFS_SEEDS", "0:24").split(":"))
 SEEDS = range(FIRST, LAST)
 DIMS = ["time", "level", "lat", "lon"]
-NUMBERS = ["?", "i1", "<u1", "<i2", ">i2", "<u2", "<i4", "<u4", ">i8", "<i8", "<u8", "<f2", "<f4", ">f4", "<f8", ">f8", "<c8"]
+NUMBERS = ["?", "i1", "<u1", "<i2", ">i2", "<u2", "<i4", "<u4", ">i8", "<i8", "<u8", "<f2", "<f4",
+           ">f4", "<f8", ">f8", "<c8"]
 
 
-# ---- stores ----------------------------------------------------------------------------------------------
+# ---- stores --------------------------------------------------------------------------------------
 
 
 def pick(rng, *choices):
@@ -72,8 +74,10 @@ def coordinate(rng, dim, n):
     if kind == "float32":
         return (0.1 * np.arange(n)).astype("f4"), {}
     if kind == "dates":
-        units = pick(rng, "hours since 1999-12-30", "days since 1950-01-01 12:00", "seconds since 2000-02-28")
-        return np.cumsum(rng.integers(1, 9, n)).astype(pick(rng, "i4", "i8", "f8")), {"units": units}
+        units = pick(rng, "hours since 1999-12-30", "days since 1950-01-01 12:00",
+                     "seconds since 2000-02-28")
+        return np.cumsum(rng.integers(1, 9, n)).astype(pick(rng, "i4", "i8", "f8")), {
+            "units": units}
     if kind == "strings":
         return np.array([f"{dim} {'x' * i}" for i in range(n)], object), {}
     if kind == "text":
@@ -87,7 +91,8 @@ def create(rng, root, version, name, dims, values, attributes, fill, holes):
     options = {}
     if version == 2:
         options["order"] = pick(rng, "C", "F")
-        options["compressors"] = pick(rng, None, numcodecs.Blosc("lz4"), numcodecs.Blosc("zstd", shuffle=2), numcodecs.Zstd(),
+        options["compressors"] = pick(rng, None, numcodecs.Blosc("lz4"),
+                                      numcodecs.Blosc("zstd", shuffle=2), numcodecs.Zstd(),
                                       numcodecs.Zlib())
         if rng.random() < 0.3 and values.dtype != object:
             options["filters"] = [numcodecs.Shuffle(values.dtype.itemsize)]
@@ -95,22 +100,26 @@ def create(rng, root, version, name, dims, values, attributes, fill, holes):
         attributes = {**attributes, "_ARRAY_DIMENSIONS": dims}
     else:
         endian = "big" if values.dtype.byteorder == ">" else "little"
-        codecs = [BytesCodec(endian=endian)] + pick(rng, [], [ZstdCodec(level=1)], [BloscCodec(cname="lz4")], [GzipCodec(level=1)])
+        codecs = [BytesCodec(endian=endian)] + pick(rng, [], [ZstdCodec(level=1)],
+                                                    [BloscCodec(cname="lz4")], [GzipCodec(level=1)])
         if values.ndim > 1 and rng.random() < 0.2:
             codecs.insert(0, TransposeCodec(order=tuple(map(int, rng.permutation(values.ndim)))))
         if values.ndim > 0 and rng.random() < 0.4:  # zarr-python has no shards of one number
             inner = tuple(divisor(rng, c) for c in chunks)
-            codecs = [ShardingCodec(chunk_shape=inner, codecs=codecs, index_location=pick(rng, "start", "end"))]
+            codecs = [ShardingCodec(chunk_shape=inner, codecs=codecs,
+                                    index_location=pick(rng, "start", "end"))]
         serializer = next(c for c in codecs if isinstance(c, (BytesCodec, ShardingCodec)))
         at = codecs.index(serializer)
-        options.update(filters=codecs[:at] or None, serializer=serializer, compressors=codecs[at + 1:] or None,
-                       dimension_names=dims,
-                       chunk_key_encoding={"name": pick(rng, "default", "v2"), "separator": pick(rng, ".", "/")})
+        options.update(filters=codecs[:at] or None, serializer=serializer,
+                       compressors=codecs[at + 1:] or None, dimension_names=dims,
+                       chunk_key_encoding={"name": pick(rng, "default", "v2"),
+                                           "separator": pick(rng, ".", "/")})
     if values.dtype == object:  # made of nothing else
-        options = {k: v for k, v in options.items() if k in ("dimension_names", "chunk_key_encoding")}
+        options = {k: v for k, v in options.items()
+                   if k in ("dimension_names", "chunk_key_encoding")}
     dtype = str if values.dtype == object else values.dtype
-    array = root.create_array(name, shape=values.shape, chunks=tuple(chunks), dtype=dtype, fill_value=fill,
-                              attributes=attributes, **options)
+    array = root.create_array(name, shape=values.shape, chunks=tuple(chunks), dtype=dtype,
+                              fill_value=fill, attributes=attributes, **options)
     whole = holes and values.size > 0 and rng.random() < 0.3
     if whole:  # a corner that is written
         corner = tuple(slice(0, int(rng.integers(0, n + 1))) for n in values.shape)
@@ -127,7 +136,8 @@ def make_store(rng, path):
     for dim in dims:
         if (made := coordinate(rng, dim, sizes[dim])) is not None:
             values, attributes = made
-            fill = None if version == 2 else "" if values.dtype == object else np.zeros((), values.dtype)[()]
+            fill = (None if version == 2 else "" if values.dtype == object
+                    else np.zeros((), values.dtype)[()])
             create(rng, root, version, dim, [dim], values, attributes, fill, False)
     for v in range(rng.integers(1, 5)):
         own = [str(d) for d in rng.permutation(dims)[:rng.integers(0, len(dims) + 1)]]
@@ -148,14 +158,17 @@ def make_store(rng, path):
 def same(got, expected):
     """To the last bit; a NaN is a NaN."""
     expected = np.ascontiguousarray(expected).reshape(np.shape(expected))
-    if expected.dtype.kind in "SUOT":  # one string is as long as it is in numpy, and here as the longest of the array
+    # one string is as long as it is in numpy, and here as the longest of the array
+    if expected.dtype.kind in "SUOT":
         kind = "S" if expected.dtype.kind == "S" else "U"
-        assert (got.dtype.kind, got.shape, got.tolist()) == (kind, expected.shape, expected.tolist())
+        assert (got.dtype.kind, got.shape, got.tolist()) == (kind, expected.shape,
+                                                             expected.tolist())
         return
     expected = expected.astype(expected.dtype.newbyteorder("="))
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind in "fc":
-        parts = [(got.real, expected.real), (got.imag, expected.imag)] if expected.dtype.kind == "c" else [(got, expected)]
+        parts = ([(got.real, expected.real), (got.imag, expected.imag)]
+                 if expected.dtype.kind == "c" else [(got, expected)])
         for a, b in parts:
             assert np.array_equal(np.isnan(a), np.isnan(b))
             assert np.where(np.isnan(a), 0, a).tobytes() == np.where(np.isnan(b), 0, b).tobytes()
@@ -163,7 +176,7 @@ def same(got, expected):
         assert got.tobytes() == expected.tobytes()
 
 
-# ---- selections ------------------------------------------------------------------------------------------
+# ---- selections ----------------------------------------------------------------------------------
 
 
 def label_text(value):
@@ -175,10 +188,12 @@ def label_text(value):
 
 
 def random_selection(rng, ds, dim):
-    """The selection as typed, its form in a view, the positions, and whether the dimension is dropped."""
+    """The selection as typed, its form in a view, the positions, and whether the dimension is
+    dropped."""
     n = ds.sizes[dim]
     labels = ds[dim].values if dim in ds.coords and ds[dim].dims == (dim,) else None
-    form = pick(rng, "#one", "#range", "#list", "one", "list", "range") if labels is not None else pick(rng, "#one", "#range", "#list")
+    form = (pick(rng, "#one", "#range", "#list", "one", "list", "range") if labels is not None
+            else pick(rng, "#one", "#range", "#list"))
     i, j = sorted(map(int, rng.integers(0, n, 2)))
     several = [int(k) for k in rng.permutation(n)[:rng.integers(1, n + 1)]]
     if form == "#one":
@@ -200,7 +215,8 @@ def random_selection(rng, ds, dim):
         ends = pick(rng, (i, j), (j, i))
         if dim == "lon" and labels[0] < labels[-1]:
             ends = i, j  # the other way goes round, which is refused without "wrap"
-        return (f"{text[ends[0]]}:{text[ends[1]]}", {"from": text[ends[0]], "to": text[ends[1]]}, list(range(i, j + 1)), False)
+        return (f"{text[ends[0]]}:{text[ends[1]]}", {"from": text[ends[0]], "to": text[ends[1]]},
+                list(range(i, j + 1)), False)
     return None
 
 
@@ -231,11 +247,12 @@ def test_cat(batchfs, tmp_path, seed):
         same(batchfs.npy("cat", tmp_path / "s.zarr", name, "--decode", "raw"), stored[name][...])
         same(batchfs.npy("cat", tmp_path / "s.zarr", name), variable.values)
         chosen = select(rng, ds, variable.dims, 0.7)
-        arguments = [word for dim, (text, *_) in chosen.items() for word in ("--select", f"{dim}={text}")]
+        arguments = [word for dim, (text, *_) in chosen.items()
+                     for word in ("--select", f"{dim}={text}")]
         same(batchfs.npy("cat", tmp_path / "s.zarr", name, *arguments), taken(variable, chosen))
 
 
-# ---- views -----------------------------------------------------------------------------------------------
+# ---- views ---------------------------------------------------------------------------------------
 
 
 class View:
@@ -246,10 +263,12 @@ class View:
         self.sizes = {d: len(chosen[d][2]) if d in chosen else n for d, n in ds.sizes.items()}
         self.dropped = {d for d, c in chosen.items() if c[3]}
         self.values = {n: taken(v, chosen) for n, v in ds.data_vars.items()}
-        self.dims = {n: [d for d in v.dims if d not in self.dropped] for n, v in ds.data_vars.items()}
+        self.dims = {n: [d for d in v.dims if d not in self.dropped]
+                     for n, v in ds.data_vars.items()}
         names = list(self.values)
         first = str(rng.choice([n for n in names if self.dims[n]]))
-        dims = [str(d) for d in rng.permutation(self.dims[first])[:rng.integers(1, len(self.dims[first]) + 1)]]
+        dims = [str(d) for d in rng.permutation(self.dims[first])[
+            :rng.integers(1, len(self.dims[first]) + 1)]]
         self.window = {d: self.random_window(rng, self.sizes[d]) for d in dims}
         if "lon" in self.window and "lon" in ds.coords and ds.lon.dtype.kind in "iuf":
             self.window["lon"]["wrap"] = False  # these longitudes are a part of the circle
@@ -260,13 +279,16 @@ class View:
         self.size = int(rng.integers(1, 9))
         self.remainder = pick(rng, "keep", "drop", "pad")
         self.fill = pick(rng, None, None, 0, -9.5)
-        self.pad = pick(rng, None, 0, 3) if any(w["edge"] != "drop" for w in self.window.values()) else None
+        self.pad = pick(rng, None, 0, 3) if any(w["edge"] != "drop"
+                                                for w in self.window.values()) else None
         if self.pad and any(v.dtype.kind == "b" for v in self.values.values()):
             self.pad = 1  # values outside of a type's range are refused
         floats = [n for n in names if self.values[n].dtype.kind == "f"]
-        self.statistics = {n: {"mean": float(rng.normal()), "std": float(rng.random() + 0.5)} for n in floats}
+        self.statistics = {n: {"mean": float(rng.normal()), "std": float(rng.random() + 0.5)}
+                           for n in floats}
         self.normalizes = bool(floats) and rng.random() < 0.3
-        self.tensors = {f"t{i}": t for i, t in enumerate(self.random_tensor(rng) for _ in range(rng.integers(1, 3)))}
+        self.tensors = {f"t{i}": t for i, t in enumerate(self.random_tensor(rng)
+                                                         for _ in range(rng.integers(1, 3)))}
 
     @staticmethod
     def random_window(rng, n):
@@ -278,7 +300,8 @@ class View:
     def random_tensor(self, rng):
         names = [str(n) for n in rng.permutation(list(self.values))]
         tensor = {"variables": names[:1]}
-        offsets = {d: [int(o) for o in rng.integers(-2, 3, rng.integers(1, 4))] for d in self.window if rng.random() < 0.3}
+        offsets = {d: [int(o) for o in rng.integers(-2, 3, rng.integers(1, 4))]
+                   for d in self.window if rng.random() < 0.3}
         if offsets:
             tensor["offsets"] = offsets
         own = self.dims[names[0]]
@@ -291,9 +314,11 @@ class View:
                 kept = [str(d) for d in rng.permutation(own)[:rng.integers(0, len(own) + 1)]]
                 tensor["dims"] = kept + ["channel"]
                 rng.shuffle(tensor["dims"])
-            tensor["variables"] += [n for n in names[1:] if set(kept) <= set(self.dims[n]) and self.type(n) == self.type(names[0])
-                                    and set(d for d in self.dims[n] if d in self.window) <= set(kept + own)
-                                    and (set(self.dims[n]) & set(self.window) <= set(kept) or "dims" in tensor)]
+            tensor["variables"] += [
+                n for n in names[1:]
+                if set(kept) <= set(self.dims[n]) and self.type(n) == self.type(names[0])
+                and set(d for d in self.dims[n] if d in self.window) <= set(kept + own)
+                and (set(self.dims[n]) & set(self.window) <= set(kept) or "dims" in tensor)]
         elif rng.random() < 0.5 and own:
             tensor["dims"] = [str(d) for d in rng.permutation(own)]
         return tensor
@@ -321,18 +346,20 @@ class View:
 
     def type(self, name):
         decoded = self.values[name].dtype
-        return np.dtype(self.dtype) if self.dtype and decoded.kind == "f" else decoded.newbyteorder("=")
+        return (np.dtype(self.dtype) if self.dtype
+                and decoded.kind == "f" else decoded.newbyteorder("="))
 
     def json(self):
-        view = {"select": {d: c[1] for d, c in self.chosen.items()}, "window": self.window, "tensors": self.tensors,
-                "batch": {"size": self.size, "remainder": self.remainder}, "order": {"shuffle": self.shuffle, "seed": 5},
-                "epochs": 2}
+        view = {"select": {d: c[1] for d, c in self.chosen.items()}, "window": self.window,
+                "tensors": self.tensors, "batch": {"size": self.size, "remainder": self.remainder},
+                "order": {"shuffle": self.shuffle, "seed": 5}, "epochs": 2}
         if self.dtype:
             view["dtype"] = self.dtype
         if self.fill is not None:
             view["missing"] = {"nan": "fill", "value": self.fill}
         if self.pad is not None:
-            view["window"] = {d: {**w, "pad_value": self.pad} if w["edge"] != "drop" else w for d, w in self.window.items()}
+            view["window"] = {d: {**w, "pad_value": self.pad} if w["edge"] != "drop" else w
+                              for d, w in self.window.items()}
         if self.normalizes:
             view["normalize"] = {"method": "zscore", "statistics": self.statistics}
         return view
@@ -365,10 +392,12 @@ class View:
         return sizes
 
     def part(self, name, tensor, row, sizes, lacking):
-        """One variable of one sample, finished but for the cast, repeated along dimensions it lacks as xarray does."""
+        """One variable of one sample, finished but for the cast, repeated along dimensions it lacks
+        as xarray does."""
         own = xr.DataArray(self.values[name], dims=self.dims[name])
         shape = {d: self.sizes[d] for d in lacking} | dict(own.sizes)
-        values = xr.broadcast(own, xr.DataArray(np.zeros(list(shape.values())), dims=list(shape)))[0]
+        values = xr.broadcast(own,
+                              xr.DataArray(np.zeros(list(shape.values())), dims=list(shape)))[0]
         values = values.transpose(*shape).values
         padded = np.zeros(values.shape, bool)
         if self.normalizes and values.dtype.kind == "f":
@@ -380,7 +409,8 @@ class View:
             if dim not in self.window:
                 continue
             n, start = self.sizes[dim], row[list(self.window).index(dim)]
-            index = np.array([start + o + i for o in tensor.get("offsets", {}).get(dim, [0]) for i in range(sizes[dim])])
+            index = np.array([start + o + i for o in tensor.get("offsets", {}).get(dim, [0])
+                              for i in range(sizes[dim])])
             outside = (index >= n) & (not self.window[dim]["wrap"])
             values = np.take(values, index % n, axis)
             along = [-1 if a == axis else 1 for a in range(values.ndim)]
@@ -397,17 +427,22 @@ class View:
             names = tensor["variables"]
             own = self.dims[names[0]]
             stack = tensor.get("stack")
-            every = list(dict.fromkeys(d for name in names for d in self.dims[name])) if "broadcast" in tensor else own
-            shared = [d for d in every if d in self.window or all(d in self.dims[name] for name in names)]
+            every = list(dict.fromkeys(d for name in names
+                                       for d in self.dims[name])) if "broadcast" in tensor else own
+            shared = [d for d in every
+                      if d in self.window or all(d in self.dims[name] for name in names)]
             order = tensor.get("dims") or ([stack, *shared] if stack else own)
             for name in names:
                 lacking = [d for d in order if d != stack and d not in self.dims[name]]
-                values, dims = self.part(name, tensor, row, sizes, lacking), [*lacking, *self.dims[name]]
+                values, dims = self.part(name, tensor, row, sizes, lacking), [
+                    *lacking, *self.dims[name]]
                 if stack:
-                    joined = [d for d in own if d in dims and d not in order] + [d for d in dims if d not in own and d not in order]
+                    joined = [d for d in own if d in dims and d not in order] + [
+                        d for d in dims if d not in own and d not in order]
                     kept = [d for d in order if d != stack]
                     values = values.transpose([dims.index(d) for d in kept + joined])
-                    values = np.moveaxis(values.reshape([*values.shape[:len(kept)], -1]), -1, order.index(stack))
+                    values = np.moveaxis(values.reshape([*values.shape[:len(kept)], -1]), -1,
+                                         order.index(stack))
                 else:
                     values = values.transpose([dims.index(d) for d in order])
                 parts.append(values)
@@ -428,7 +463,8 @@ def test_view(batchfs, tmp_path, seed):
     file = tmp_path / "view.json"
     file.write_text(json.dumps(view.json()))
     samples = view.samples()
-    batches = len(samples) // view.size if view.remainder == "drop" else -(-len(samples) // view.size)
+    batches = len(samples) // view.size if view.remainder == "drop" else -(
+        -len(samples) // view.size)
     if batches == 0:
         batchfs.refusal("plan", tmp_path / "s.zarr", "--view", file)
         return
@@ -440,22 +476,25 @@ def test_view(batchfs, tmp_path, seed):
     seen = []
     for b in which:
         at = ("--view", file, "--epoch", 1, "--batch", b)
-        numbers = json.loads(batchfs.bytes("batch", tmp_path / "s.zarr", *at, "--format", "json"))["samples"]
+        numbers = json.loads(batchfs.bytes("batch", tmp_path / "s.zarr", *at, "--format",
+                                           "json"))["samples"]
         seen += numbers
         if view.shuffle == "none":
             assert numbers == [i % len(samples) for i in range(b * view.size, (b + 1) * view.size)
                                if view.remainder == "pad" or i < len(samples)]
         if len(seen) > 3 * view.size and b != batches - 1:
             continue
-        with np.load(io.BytesIO(batchfs.bytes("batch", tmp_path / "s.zarr", *at, "--format", "npz"))) as arrays:
+        with np.load(io.BytesIO(batchfs.bytes("batch", tmp_path / "s.zarr", *at, "--format",
+                                              "npz"))) as arrays:
             assert sorted(arrays) == sorted(view.tensors)
             for name, tensor in view.tensors.items():
                 same(arrays[name], view.tensor(tensor, [samples[s] for s in numbers]))
     if view.shuffle != "none":
-        assert len(set(seen)) == min(len(seen), len(samples)) and set(seen) <= set(range(len(samples)))
+        assert len(set(seen)) == min(len(seen), len(samples)) and set(seen) <= set(range(
+            len(samples)))
 
 
-# ---- xbatcher --------------------------------------------------------------------------------------------
+# ---- xbatcher ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -468,7 +507,8 @@ def test_xbatcher(batchfs, tmp_path, seed):
     names = names[:rng.integers(1, len(names) + 1)]
     data = ds[names].drop_vars(ds.coords, errors="ignore")
     dims = [str(d) for d in rng.permutation(list(data.sizes))]
-    inputs = {d: int(rng.integers(1, data.sizes[d] + 1)) for d in dims[:rng.integers(1, len(dims) + 1)]}
+    inputs = {d: int(rng.integers(1, data.sizes[d] + 1))
+              for d in dims[:rng.integers(1, len(dims) + 1)]}
     form = {"input_dims": inputs}
     if overlap := {d: int(rng.integers(0, n)) for d, n in inputs.items() if rng.random() < 0.4}:
         form["input_overlap"] = overlap

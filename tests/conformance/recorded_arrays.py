@@ -1,5 +1,5 @@
-"""Arrays with codecs whose writers need a newer Python than the tests have: recorded with the values that their own library,
-or GDAL, reads. record_numbers.py and record_tiff.py write them."""
+"""Arrays with codecs whose writers need a newer Python than the tests have: recorded with the
+values that their own library, or GDAL, reads. record_numbers.py and record_tiff.py write them."""
 
 import base64
 import gzip
@@ -19,8 +19,9 @@ class Recorder:
         """`document` is zarr.json or .zarray, `chunks` has the stored bytes of each key."""
         values = np.ascontiguousarray(values)
         values = values.astype(values.dtype.newbyteorder("="))
-        self.arrays.append({"name": name, "document": document, "dtype": values.dtype.str, "shape": values.shape,
-                            "values": text(values.tobytes()), "chunks": {key: text(data) for key, data in sorted(chunks.items())}})
+        self.arrays.append({"name": name, "document": document, "dtype": values.dtype.str,
+                            "shape": values.shape, "values": text(values.tobytes()),
+                            "chunks": {key: text(data) for key, data in sorted(chunks.items())}})
 
     def write(self, name):
         FOLDER.mkdir(exist_ok=True)

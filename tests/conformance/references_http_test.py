@@ -53,7 +53,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(tmp_path))) as server:
+    with http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0), functools.partial(Handler, directory=str(tmp_path))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         Handler.asked.clear()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -72,14 +73,16 @@ def test_a_set_over_http_takes_one_request(batchfs, steps, tmp_path, served):
     assert "not a Zarr store" in batchfs.refusal("inspect", f"{served}/nothing.json")
 
 
-def test_no_redirect_and_no_reference_to_this_machine_without_leave(batchfs, steps, tmp_path, served):
+def test_no_redirect_and_no_reference_to_this_machine_without_leave(
+        batchfs, steps, tmp_path, served):
     store = one(tmp_path, f"{served}/elsewhere/f0.bin", 4, 40)
     Handler.asked.clear()
     assert f"--virtual {served}/" in batchfs.refusal("cat", store, "a")
     assert Handler.asked == []
     batchfs.refusal("cat", store, "a", "--virtual", f"{served}/")
     assert all(path.startswith("/elsewhere") for path in Handler.asked)
-    assert np.array_equal(cat(batchfs, one(tmp_path, f"{served}/f0.bin", 4, 40), "a", "--virtual", f"{served}/"), steps[:10])
+    assert np.array_equal(cat(batchfs, one(tmp_path, f"{served}/f0.bin", 4, 40), "a", "--virtual",
+                              f"{served}/"), steps[:10])
 
 
 class GuardedHandler(Handler):
@@ -91,9 +94,10 @@ class GuardedHandler(Handler):
 
 
 def test_credentials_do_not_go_to_other_servers(batchfs, steps, tmp_path):
-    """The credentials of the set's own URL are for its own server, whatever else the set names and the user allows."""
-    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(GuardedHandler, directory=str(tmp_path)))
-               for _ in range(2)]
+    """The credentials of the set's own URL are for its own server, whatever else the set names and
+    the user allows."""
+    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(
+        GuardedHandler, directory=str(tmp_path))) for _ in range(2)]
     try:
         for server in servers:
             server.said = []
@@ -102,7 +106,8 @@ def test_credentials_do_not_go_to_other_servers(batchfs, steps, tmp_path):
         refs = {".zgroup": "{\"zarr_format\": 2}", "a/.zarray": array_of([20], [10]),
                 "a/0": ["f0.bin", 4, 40], "a/1": [f"http://{other}/f1.bin", 4, 40]}
         write(tmp_path / "two.json", refs)
-        values = cat(batchfs, f"http://user:secret@{own}/two.json", "a", "--virtual", f"http://{other}/")
+        values = cat(batchfs, f"http://user:secret@{own}/two.json", "a", "--virtual",
+                     f"http://{other}/")
         assert np.array_equal(values, np.concatenate([steps[:10], steps[20:30]]))
         assert {path for path, said in servers[0].said if said} >= {"/two.json", "/f0.bin"}
         assert servers[1].said == [("/f1.bin", None)]
@@ -113,7 +118,8 @@ def test_credentials_do_not_go_to_other_servers(batchfs, steps, tmp_path):
 
 
 class SignedHandler(Handler):
-    """Files only for their signatures; the file of an address with an id depends on the query alone."""
+    """Files only for their signatures; the file of an address with an id depends on the query
+    alone."""
 
     signatures = {"/f0.bin": "sig=a%2Fb%3D&se=2030-01-01T00%3A00%3A00Z", "/f1.bin": "X=1/2+3"}
 
@@ -121,7 +127,8 @@ class SignedHandler(Handler):
         path, _, query = self.path.partition("?")
         if path == "/download" and query.startswith("id="):
             self.path = f"/{query[3:]}"
-        elif not path.endswith((".json", "/.zmetadata", ".parq")) and self.signatures.get(path) != query:
+        elif not path.endswith((".json", "/.zmetadata",
+                                ".parq")) and self.signatures.get(path) != query:
             self.asked.append(self.path)
             self.send_error(403)
             return
@@ -130,7 +137,8 @@ class SignedHandler(Handler):
 
 @pytest.fixture
 def signed(tmp_path):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(SignedHandler, directory=str(tmp_path))) as server:
+    with http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0), functools.partial(SignedHandler, directory=str(tmp_path))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         Handler.asked.clear()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -146,14 +154,17 @@ def test_signed_addresses(batchfs, steps, tmp_path, signed):
     refusal = batchfs.refusal("cat", store, "a")
     assert f"--virtual {signed}/" in refusal and "sig=" not in refusal
     assert np.array_equal(cat(batchfs, store, "a", "--virtual", signed), steps[:10])
-    assert np.array_equal(cat(batchfs, f"{signed}/one.json", "a"), steps[:10]), "below the set's own folder"
+    assert np.array_equal(cat(batchfs, f"{signed}/one.json", "a"),
+                          steps[:10]), "below the set's own folder"
     store = one(tmp_path, address(signed, "f1.bin"), 4, 40)
-    assert np.array_equal(cat(batchfs, store, "a", "--virtual", f"{signed}/"), steps[20:30]), "characters that a signature may hold"
+    assert np.array_equal(cat(batchfs, store, "a", "--virtual", f"{signed}/"),
+                          steps[20:30]), "characters that a signature may hold"
 
 
 def test_addresses_that_differ_in_their_queries_are_two_files(batchfs, steps, tmp_path, signed):
     refs = {".zgroup": "{\"zarr_format\": 2}", "a/.zarray": array_of([20], [10]),
-            "a/0": [f"{signed}/download?id=f1.bin", 4, 40], "a/1": [f"{signed}/download?id=f0.bin", 4, 40]}
+            "a/0": [f"{signed}/download?id=f1.bin", 4, 40],
+            "a/1": [f"{signed}/download?id=f0.bin", 4, 40]}
     values = cat(batchfs, write(tmp_path / "ids.json", refs), "a", "--virtual", signed)
     assert np.array_equal(values, np.concatenate([steps[20:30], steps[:10]]))
 

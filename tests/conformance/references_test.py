@@ -1,7 +1,8 @@
-"""Reference sets (kerchunk, VirtualiZarr), against the files that they refer to, read with h5py and scipy, against
-xarray with fsspec, and against real sets with the digests that fsspec gave.
+"""Reference sets (kerchunk, VirtualiZarr), against the files that they refer to, read with h5py and
+scipy, against xarray with fsspec, and against real sets with the digests that fsspec gave.
 
-The real ones lie beside the project (../shared/fixtures/virtual); without them those tests are skipped.
+The real ones lie beside the project (../shared/fixtures/virtual); without them those tests are
+skipped.
 """
 
 import base64
@@ -17,18 +18,18 @@ import numpy as np
 import pytest
 
 pytest.importorskip("kerchunk", reason="tools/dependencies test installs kerchunk")
-import h5netcdf  # noqa: E402
-import h5py  # noqa: E402
-import kerchunk.combine  # noqa: E402
-import kerchunk.df  # noqa: E402
-import kerchunk.hdf  # noqa: E402
-import kerchunk.netCDF3  # noqa: E402
-import pandas as pd  # noqa: E402
-import scipy.io  # noqa: E402
-import xarray as xr  # noqa: E402
-from conftest import PROGRAM  # noqa: E402
-from measured import measure  # noqa: E402
-from reference_sets import array_of, cat, one, parquet_folder, records, write, write_steps  # noqa: E402
+import h5netcdf
+import h5py
+import kerchunk.combine
+import kerchunk.df
+import kerchunk.hdf
+import kerchunk.netCDF3
+import pandas as pd
+import scipy.io
+import xarray as xr
+from conftest import PROGRAM
+from measured import measure
+from reference_sets import array_of, cat, one, parquet_folder, records, write, write_steps
 
 VIRTUAL = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "fixtures" / "virtual"
 real = pytest.mark.skipif(not VIRTUAL.exists(), reason=f"no fixtures at {VIRTUAL}")
@@ -38,7 +39,8 @@ def rows(wanted):
     if not VIRTUAL.exists():
         return []
     found = [json.loads(line) for line in (VIRTUAL / "EXPECTED.jsonl").read_text().splitlines()]
-    return [row for row in found if row["store"].startswith(("kerchunk/", "titiler-xarray/")) and wanted(row)]
+    return [row for row in found if row["store"].startswith(("kerchunk/", "titiler-xarray/"))
+            and wanted(row)]
 
 
 
@@ -69,39 +71,46 @@ def netcdf4(tmp_path_factory):
     with h5py.File(folder / "a.h5", "w", libver="latest") as file:
         steps = (random.normal(size=(7, 20, 30)) * 100).astype("i4")
         file.create_dataset("plain", data=steps, chunks=(2, 7, 30))
-        file.create_dataset("zipped", data=steps, chunks=(3, 10, 10), compression="gzip", shuffle=True)
+        file.create_dataset("zipped", data=steps, chunks=(3, 10, 10), compression="gzip",
+                            shuffle=True)
         file.create_dataset("checked", data=steps.astype("f8"), chunks=(3, 10, 10), fletcher32=True)
-        file.create_dataset("all", data=steps.astype("f4"), chunks=(3, 10, 10), compression="gzip", shuffle=True, fletcher32=True)
+        file.create_dataset("all", data=steps.astype("f4"), chunks=(3, 10, 10), compression="gzip",
+                            shuffle=True, fletcher32=True)
         file.create_dataset("lzf", data=steps, chunks=(3, 10, 10), compression="lzf", shuffle=True)
         file.create_dataset("contiguous", data=random.normal(size=(50, 40)))
         file.create_dataset("big_endian", data=steps.astype(">i2"), chunks=(7, 20, 10))
         file.create_dataset("scalar", data=np.float32(2.5))
-        sparse = file.create_dataset("sparse", shape=(20, 20), chunks=(5, 5), dtype="f4", fillvalue=-9)
+        sparse = file.create_dataset("sparse", shape=(20, 20), chunks=(5, 5), dtype="f4",
+                                     fillvalue=-9)
         sparse[6:8, 11:13] = 1
         file.create_dataset("deep/er/group", data=np.arange(10, dtype="u1"), chunks=(4,))
     made = kerchunk.hdf.SingleHdf5ToZarr(str(folder / "a.h5"), inline_threshold=0).translate()
-    with h5py.File(folder / "a.h5") as file:  # kerchunk 0.2.10 leaves out arrays with a checksum or LZF
+    # kerchunk 0.2.10 leaves out arrays with a checksum or LZF
+    with h5py.File(folder / "a.h5") as file:
         for name, filters in CHECKED.items():
             add_chunked(made["refs"], file[name], filters, str(folder / "a.h5"))
     return folder, made
 
 
-CHECKED = {"checked": [{"id": "fletcher32"}], "lzf": [{"id": "shuffle", "elementsize": 4}, {"id": "imagecodecs_lzf"}],
-           "all": [{"id": "shuffle", "elementsize": 4}, {"id": "zlib", "level": 4}, {"id": "fletcher32"}]}
+CHECKED = {"checked": [{"id": "fletcher32"}],
+           "lzf": [{"id": "shuffle", "elementsize": 4}, {"id": "imagecodecs_lzf"}],
+           "all": [{"id": "shuffle", "elementsize": 4}, {"id": "zlib", "level": 4},
+                   {"id": "fletcher32"}]}
 
 
 def add_chunked(refs, data, filters, file):
     """Adds a chunked dataset like VirtualiZarr does."""
-    refs[f"{data.name[1:]}/.zarray"] = json.dumps({
-        "zarr_format": 2, "shape": data.shape, "chunks": data.chunks, "dtype": data.dtype.str, "fill_value": 0, "order": "C",
-        "compressor": None, "filters": filters, "attributes": {}})
+    refs[f"{data.name[1:]}/.zarray"] = json.dumps(
+        {"zarr_format": 2, "shape": data.shape, "chunks": data.chunks, "dtype": data.dtype.str,
+         "fill_value": 0, "order": "C", "compressor": None, "filters": filters, "attributes": {}})
     for number in range(data.id.get_num_chunks()):
         chunk = data.id.get_chunk_info(number)
         index = ".".join(str(o // c) for o, c in zip(chunk.chunk_offset, data.chunks, strict=True))
         refs[f"{data.name[1:]}/{index}"] = [file, chunk.byte_offset, chunk.size]
 
 
-ARRAYS = ["plain", "zipped", "checked", "all", "lzf", "contiguous", "big_endian", "scalar", "sparse", "deep/er/group"]
+ARRAYS = ["plain", "zipped", "checked", "all", "lzf", "contiguous", "big_endian", "scalar",
+          "sparse", "deep/er/group"]
 
 
 def relative(refs, folder):
@@ -123,7 +132,8 @@ def check_all(batchfs, store, folder, *options):
             assert np.array_equal(values, expected), name
 
 
-@pytest.mark.parametrize("form", ["v1", "v0", "inline", "consolidated", "objects", "absolute", "file-url", "template", "v0-blanks"])
+@pytest.mark.parametrize("form", ["v1", "v0", "inline", "consolidated", "objects", "absolute",
+                                  "file-url", "template", "v0-blanks"])
 def test_values_are_those_of_the_file(batchfs, netcdf4, form):
     folder, made = netcdf4
     made = json.loads(json.dumps(made))
@@ -131,7 +141,8 @@ def test_values_are_those_of_the_file(batchfs, netcdf4, form):
     if form == "absolute":
         pass
     elif form == "file-url":
-        made["refs"] = {key: [f"file://{value[0]}", *value[1:]] if isinstance(value, list) else value
+        made["refs"] = {key: [f"file://{value[0]}", *value[1:]] if isinstance(value, list)
+                            else value
                         for key, value in made["refs"].items()}
     else:
         made = relative(made, folder)
@@ -140,13 +151,15 @@ def test_values_are_those_of_the_file(batchfs, netcdf4, form):
     if form == "inline":
         made["refs"] = {key: inlined(folder, value) for key, value in made["refs"].items()}
     if form == "consolidated":  # the consolidated metadata is out of date
-        made["refs"][".zmetadata"] = json.dumps({"metadata": {".zgroup": {"zarr_format": 2}}, "zarr_consolidated_format": 1})
+        made["refs"][".zmetadata"] = json.dumps({"metadata": {".zgroup": {"zarr_format": 2}},
+                                                 "zarr_consolidated_format": 1})
     if form == "objects":
-        made["refs"] = {key: json.loads(value) if isinstance(value, str) and value.startswith("{") else value
-                        for key, value in made["refs"].items()}
+        made["refs"] = {key: json.loads(value) if isinstance(value, str) and value.startswith("{")
+                            else value for key, value in made["refs"].items()}
     if form == "template":
         made["templates"] = {"u": "a.h5", "f": "{{c}}.h5"}
-        made["refs"] = {key: [("{{u}}", "{{ f(c='a') }}")[len(key) % 2], *value[1:]] if isinstance(value, list) else value
+        made["refs"] = {key: [("{{u}}", "{{ f(c='a') }}")[len(key) % 2], *value[1:]]
+                            if isinstance(value, list) else value
                         for key, value in made["refs"].items()}
     write(store, json.dumps(made, indent=7) if form == "v0-blanks" else made)
     check_all(batchfs, store, folder)
@@ -154,8 +167,10 @@ def test_values_are_those_of_the_file(batchfs, netcdf4, form):
     assert set(listed["arrays"]) == set(ARRAYS) and not listed.get("problems")
 
 
-COMPRESSED = {"a.json.gz": gzip.compress, "a.json.zst": lambda data: numcodecs.Zstd().encode(data), "b.json": gzip.compress,
-              "c.json.zst": lambda data: bytes(numcodecs.Zstd().encode(data[:1000])) + bytes(numcodecs.Zstd().encode(data[1000:]))}
+COMPRESSED = {"a.json.gz": gzip.compress, "a.json.zst": lambda data: numcodecs.Zstd().encode(data),
+              "b.json": gzip.compress,
+              "c.json.zst": lambda data: bytes(numcodecs.Zstd().encode(data[:1000]))
+                  + bytes(numcodecs.Zstd().encode(data[1000:]))}
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
@@ -168,8 +183,10 @@ def test_compressed_sets(batchfs, netcdf4, name, prefix):
 
 def test_compressed_sets_are_bounded_by_the_memory(batchfs, tmp_path):
     for name, compress in COMPRESSED.items():
-        (tmp_path / name).write_bytes(compress(b'{"version": 1, "refs": {' + b" " * (64 << 20) + b"}}"))
-        assert "give more with --memory" in batchfs.refusal("inspect", tmp_path / name, "--memory", "16M")
+        (tmp_path / name).write_bytes(compress(b'{"version": 1, "refs": {' + b" " * (64 << 20)
+                                               + b"}}"))
+        assert "give more with --memory" in batchfs.refusal("inspect", tmp_path / name, "--memory",
+                                                            "16M")
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-9])
         assert "cut short" in batchfs.refusal("inspect", tmp_path / name)
 
@@ -186,7 +203,8 @@ def test_a_checksum_that_does_not_match(batchfs, netcdf4):
     folder, made = netcdf4
     refs = relative(json.loads(json.dumps(made)), folder)["refs"]
     refs["checked/0.0.0"][1] += 8
-    assert "fletcher32 checksum does not match" in batchfs.refusal("cat", write(folder / "bad.json", refs), "checked")
+    assert "fletcher32 checksum does not match" in batchfs.refusal(
+        "cat", write(folder / "bad.json", refs), "checked")
 
 
 def test_netcdf3_with_records(batchfs, tmp_path):
@@ -195,11 +213,13 @@ def test_netcdf3_with_records(batchfs, tmp_path):
         file.createDimension("t", None)
         file.createDimension("y", 5)
         file.createDimension("x", 6)
-        for name, kind, dims in (("r", "f4", ("t", "y", "x")), ("s", "i2", ("t", "x")), ("fixed", "f8", ("y", "x"))):
+        for name, kind, dims in (("r", "f4", ("t", "y", "x")), ("s", "i2", ("t", "x")),
+                                 ("fixed", "f8", ("y", "x"))):
             variable = file.createVariable(name, kind, dims)
             shape = [9 if d == "t" else {"y": 5, "x": 6}[d] for d in dims]
             variable[:] = (random.normal(size=shape) * 50).astype(kind)
-    made = relative(kerchunk.netCDF3.NetCDF3ToZarr(str(tmp_path / "n.nc"), inline_threshold=0).translate(), tmp_path)
+    made = relative(kerchunk.netCDF3.NetCDF3ToZarr(str(tmp_path / "n.nc"),
+                                                   inline_threshold=0).translate(), tmp_path)
     store = write(tmp_path / "n.json", made)
     with scipy.io.netcdf_file(tmp_path / "n.nc", mmap=False) as file:
         for name in "r", "s", "fixed":
@@ -213,18 +233,24 @@ def test_several_files_joined(batchfs, tmp_path):
     sets = []
     for number in range(3):
         data = xr.Dataset({"t2m": (("time", "y", "x"), random.normal(size=(4, 6, 8)).astype("f4"))},
-                          {"time": np.arange(4 * number, 4 * number + 4), "y": np.arange(6.0), "x": np.arange(8.0)})
+                          {"time": np.arange(4 * number, 4 * number + 4), "y": np.arange(6.0),
+                           "x": np.arange(8.0)})
         data.to_netcdf(tmp_path / f"{number}.nc", engine="h5netcdf",
                        encoding={"t2m": {"zlib": True, "shuffle": True, "chunksizes": (2, 3, 8)}})
         sets.append(kerchunk.hdf.SingleHdf5ToZarr(str(tmp_path / f"{number}.nc")).translate())
-    joined = kerchunk.combine.MultiZarrToZarr(sets, concat_dims=["time"], identical_dims=["y", "x"]).translate()
+    joined = kerchunk.combine.MultiZarrToZarr(sets, concat_dims=["time"],
+                                              identical_dims=["y", "x"]).translate()
     store = write(tmp_path / "joined.json", joined)
-    with xr.concat([xr.open_dataset(tmp_path / f"{n}.nc", engine="h5netcdf") for n in range(3)], "time") as data:
-        with xr.open_dataset(str(store), engine="kerchunk", storage_options={"remote_protocol": "file"}) as theirs:
+    with xr.concat([xr.open_dataset(tmp_path / f"{n}.nc", engine="h5netcdf") for n in range(3)],
+                   "time") as data:
+        with xr.open_dataset(str(store), engine="kerchunk",
+                             storage_options={"remote_protocol": "file"}) as theirs:
             for name in "t2m", "time", "y", "x":
                 values = batchfs.npy("cat", store, name)
-                assert np.array_equal(values, data[name].values) and np.array_equal(values, theirs[name].values), name
-        view = write(tmp_path / "view.json", {"window": {"time": 3}, "variables": ["t2m"], "batch": {"size": 2}, "order": {"shuffle": "none"}})
+                assert (np.array_equal(values, data[name].values)
+                            and np.array_equal(values, theirs[name].values)), name
+        view = write(tmp_path / "view.json", {"window": {"time": 3}, "variables": ["t2m"],
+                                              "batch": {"size": 2}, "order": {"shuffle": "none"}})
         assert "time" in batchfs.bytes("plan", store, "--view", view).decode()
         batch = batchfs.npy("batch", store, "--view", view, "--batch", 1)
         expected = data["t2m"].values
@@ -240,15 +266,16 @@ def steps(tmp_path):
 
 
 def test_generated_references(batchfs, steps, tmp_path):
-    text = {
-        "version": 1, "templates": {"u": "f{{n}}.bin", "end": "bin"},
-        "gen": [{"key": "a/{{ i * 2 + j }}", "url": "f{{i}}.{{end}}", "offset": "{{ 4 + (j % 2) * 10 * 4 }}", "length": "40",
-                 "dimensions": {"i": {"stop": 3}, "j": [0, 1]}},
-                {"key": "b/{{(-i) // -1}}", "url": "{{u(n='2')}}", "offset": "{{4 + 8 * (9 - i)}}", "length": 8,
-                 "dimensions": {"i": {"start": 9, "stop": 0, "step": -3}}},
-                {"key": "whole/{{i}}", "url": "f{{i}}.bin", "dimensions": {"i": {"start": 0, "stop": 3}}}],
-        "refs": {".zgroup": "{\"zarr_format\": 2}", "a/.zarray": array_of([60], [10]), "b/.zarray": array_of([20], [2]),
-                 "whole/.zarray": array_of([63], [21])}}
+    text = {"version": 1, "templates": {"u": "f{{n}}.bin", "end": "bin"}, "gen":
+                [{"key": "a/{{ i * 2 + j }}", "url": "f{{i}}.{{end}}",
+                  "offset": "{{ 4 + (j % 2) * 10 * 4 }}", "length": "40",
+                  "dimensions": {"i": {"stop": 3}, "j": [0, 1]}},
+                 {"key": "b/{{(-i) // -1}}", "url": "{{u(n='2')}}", "offset": "{{4 + 8 * (9 - i)}}",
+                  "length": 8, "dimensions": {"i": {"start": 9, "stop": 0, "step": -3}}},
+                 {"key": "whole/{{i}}",
+                  "url": "f{{i}}.bin", "dimensions": {"i": {"start": 0, "stop": 3}}}],
+            "refs": {".zgroup": "{\"zarr_format\": 2}", "a/.zarray": array_of([60], [10]),
+                     "b/.zarray": array_of([20], [2]), "whole/.zarray": array_of([63], [21])}}
     store = write(tmp_path / "gen.json", text)
     assert np.array_equal(cat(batchfs, store, "a"), steps)
     expected = np.full(20, -1)
@@ -260,15 +287,18 @@ def test_generated_references(batchfs, steps, tmp_path):
 
 
 def test_zarr_v3_and_other_separators(batchfs, steps, tmp_path):
-    v3 = {"zarr_format": 3, "node_type": "array", "shape": [6, 10], "data_type": "int32", "fill_value": -1,
+    v3 = {"zarr_format": 3, "node_type": "array", "shape": [6, 10], "data_type": "int32",
+          "fill_value": -1,
           "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 10]}},
           "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
           "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "attributes": {}}
-    refs = {"zarr.json": {"zarr_format": 3, "node_type": "group", "attributes": {"x": 1}}, "g/a/zarr.json": json.dumps(v3),
+    refs = {"zarr.json": {"zarr_format": 3, "node_type": "group", "attributes": {"x": 1}},
+            "g/a/zarr.json": json.dumps(v3),
             **{f"g/a/c/{i}/0": [f"f{i}.bin", 4, 80] for i in range(3)}}
     store = write(tmp_path / "v3.json", {"version": 1, "refs": refs})
     assert np.array_equal(cat(batchfs, store, "g/a"), steps.reshape(6, 10))
-    refs = {".zgroup": "{\"zarr_format\": 2}", "a/.zarray": array_of([6, 10], [2, 10], dimension_separator="/"),
+    refs = {".zgroup": "{\"zarr_format\": 2}",
+            "a/.zarray": array_of([6, 10], [2, 10], dimension_separator="/"),
             **{f"a/{i}/0": [f"./x/../f{i}.bin", 4, 80] for i in (0, 2)}}
     values = cat(batchfs, write(tmp_path / "slash.json", refs), "a")
     expected = steps.reshape(6, 10).copy()
@@ -277,9 +307,10 @@ def test_zarr_v3_and_other_separators(batchfs, steps, tmp_path):
 
 
 def test_text_with_control_characters_and_dimensions_without_elements(batchfs, tmp_path):
-    refs = {".zgroup": {"zarr_format": 2}, "a/.zarray": array_of([8], [8], "|u1", fill_value=0), "a/0": "\0\1\x7f\"\\\n\t/",
-            "none/.zarray": array_of([0, 3], [0, 3]), "nan/.zarray": '{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<f4",'
-            '"fill_value":NaN,"order":"C","compressor":null,"filters":null}'}
+    refs = {".zgroup": {"zarr_format": 2}, "a/.zarray": array_of([8], [8], "|u1", fill_value=0),
+            "a/0": "\0\1\x7f\"\\\n\t/", "none/.zarray": array_of([0, 3], [0, 3]),
+            "nan/.zarray": '{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<f4",'
+                           '"fill_value":NaN,"order":"C","compressor":null,"filters":null}'}
     store = write(tmp_path / "t.json", refs)
     assert cat(batchfs, store, "a").tolist() == [0, 1, 127, 34, 92, 10, 9, 47]
     assert cat(batchfs, store, "none").shape == (0, 3)
@@ -294,16 +325,19 @@ def test_what_lies_outside_needs_leave(batchfs, steps, tmp_path):
     for file in (f"{outside}", f"file://{outside}", "../f1.bin"):
         store = one(inside, file, 4, 40)
         line = batchfs.refusal("cat", store, "a")
-        assert "outside of the reference set's directory" in line and f"--virtual file://{tmp_path}/" in line, line
+        assert ("outside of the reference set's directory" in line
+                    and f"--virtual file://{tmp_path}/" in line), line
         values = cat(batchfs, store, "a", "--virtual", f"file://{tmp_path}/")
         assert np.array_equal(values, steps[20:30])
     (inside / "link.bin").symlink_to(outside)
     assert "cat failed" in batchfs.refusal("cat", one(inside, "link.bin", 4, 40), "a")
-    for url, prefix in (("s3://bucket/x/y.nc", "s3://bucket/x/"), ("http://169.254.169.254/latest", "http://169.254.169.254/"),
+    for url, prefix in (("s3://bucket/x/y.nc", "s3://bucket/x/"),
+                        ("http://169.254.169.254/latest", "http://169.254.169.254/"),
                         ("gcs://b/a/c", "gs://b/a/"), ("s3://user:secret@b/a", "s3://b/")):
         line = batchfs.refusal("cat", one(inside, url, 4, 40), "a")
         assert f"--virtual {prefix}" in line and "secret" not in line, line
-    values = cat(batchfs, one(inside, "s3://bucket/f0.bin", 4, 40), "a", "--virtual", f"s3://bucket/={tmp_path}")
+    values = cat(batchfs, one(inside, "s3://bucket/f0.bin", 4, 40), "a", "--virtual",
+                 f"s3://bucket/={tmp_path}")
     assert np.array_equal(values, steps[:10])
     for url in ("memory://x", "zip://a::file:///b", "simplecache::s3://b/a", "data:text/plain,x"):
         line = batchfs.refusal("cat", one(inside, url, 4, 40), "a", "--virtual", "https://h/")
@@ -315,20 +349,27 @@ def test_what_lies_outside_needs_leave(batchfs, steps, tmp_path):
 def test_a_file_that_is_not_there_or_too_short_is_an_error(batchfs, steps, tmp_path):
     assert "is not there" in batchfs.refusal("cat", one(tmp_path, "nothing.bin", 0, 40), "a")
     assert "is not there" in batchfs.refusal("cat", one(tmp_path, "nothing.bin"), "a")
-    assert "shorter than the reference set says" in batchfs.refusal("cat", one(tmp_path, "f0.bin", 60, 40), "a")
-    assert "shorter than the reference set says" in batchfs.refusal("cat", one(tmp_path, "f0.bin", 1 << 40, 40), "a")
+    assert "shorter than the reference set says" in batchfs.refusal(
+        "cat", one(tmp_path, "f0.bin", 60, 40), "a")
+    assert "shorter than the reference set says" in batchfs.refusal(
+        "cat", one(tmp_path, "f0.bin", 1 << 40, 40), "a")
     os.mkfifo(tmp_path / "pipe")
     assert "cat failed" in batchfs.refusal("cat", one(tmp_path, "pipe", 0, 40), "a")
 
 
 @pytest.mark.parametrize("text, words", [
-    ('[]', "a list of reference sets"), ('{"version": 2, "refs": {}}', "version 2"), ('{"version": "x"}', "not a number"),
-    ('{"refs": {}}', "without 'version'"), ('{"version": 1, "refs": {}', "not valid JSON at byte"),
+    ('[]', "a list of reference sets"), ('{"version": 2, "refs": {}}', "version 2"),
+    ('{"version": "x"}', "not a number"), ('{"refs": {}}', "without 'version'"),
+    ('{"version": 1, "refs": {}', "not valid JSON at byte"),
     ('{"version": 1, "refs": []}', "expected '{'"),
-    ('{"version": 1, "gen": [{"key": "{% if 1 %}", "url": "x", "dimensions": {"i": [0]}}]}', "jinja2"),
-    ('{"version": 1, "gen": [{"key": "a", "url": "x", "offset": "1", "dimensions": {"i": [0]}}]}', "both offset and length"),
-    ('{"version": 1, "gen": [{"key": "{{i//0}}", "url": "x", "dimensions": {"i": [0]}}]}', "division by zero"),
-    ('{"version": 1, "gen": [{"key": "a/{{i}}", "url": "x", "dimensions": {"i": {"stop": 99999999999}}}]}', "more than 100,000,000"),
+    ('{"version": 1, "gen": [{"key": "{% if 1 %}", "url": "x", "dimensions": {"i": [0]}}]}',
+     "jinja2"),
+    ('{"version": 1, "gen": [{"key": "a", "url": "x", "offset": "1", "dimensions": {"i": [0]}}]}',
+     "both offset and length"),
+    ('{"version": 1, "gen": [{"key": "{{i//0}}", "url": "x", "dimensions": {"i": [0]}}]}',
+     "division by zero"),
+    ('{"version": 1, "gen": [{"key": "a/{{i}}", "url": "x", "dimensions": {"i": '
+     '{"stop": 99999999999}}}]}', "more than 100,000,000"),
 ])
 def test_what_is_no_set_is_refused_in_one_line(batchfs, tmp_path, text, words):
     line = batchfs.refusal("inspect", write(tmp_path / "r.json", text))
@@ -350,21 +391,25 @@ def test_every_beginning_of_a_set_ends_in_one_line(batchfs, netcdf4, tmp_path):
 def test_parquet_sets_of_kerchunk(batchfs, netcdf4, tmp_path, categorical):
     folder, made = netcdf4
     refs = {key: value for key, value in made["refs"].items()}
-    kerchunk.df.refs_to_dataframe({"version": 1, "refs": refs}, str(tmp_path / "set.parq"), record_size=7,
-                                  categorical_threshold=categorical)
+    kerchunk.df.refs_to_dataframe({"version": 1, "refs": refs}, str(tmp_path / "set.parq"),
+                                  record_size=7, categorical_threshold=categorical)
     check_all(batchfs, tmp_path / "set.parq", folder, "--virtual", f"file://{folder}/")
     check_all(batchfs, f"reference::{tmp_path}/set.parq", folder, "--virtual", f"file://{folder}/")
     assert "--virtual file://" in batchfs.refusal("cat", tmp_path / "set.parq", "plain")
-    assert batchfs.run("check", tmp_path / "set.parq", "--virtual", f"file://{folder}/").returncode == 0
+    assert batchfs.run("check", tmp_path / "set.parq", "--virtual",
+                       f"file://{folder}/").returncode == 0
 
 
-@pytest.mark.parametrize("options", [
-    {"engine": engine, "compression": compression} for engine in ("fastparquet", "pyarrow")
-    for compression in ("snappy", "gzip", "zstd", None)] + [
-    {"engine": "pyarrow", "data_page_version": "2.0"}, {"engine": "pyarrow", "use_dictionary": False},
-    {"engine": "pyarrow", "data_page_version": "2.0", "compression": "zstd", "use_dictionary": False},
-    {"engine": "pyarrow", "row_group_size": 3}, {"engine": "pyarrow", "data_page_size": 16, "write_batch_size": 2}],
-    ids=lambda options: "-".join(f"{value}" for value in options.values()))
+@pytest.mark.parametrize("options", [{"engine": engine, "compression": compression}
+                                     for engine in ("fastparquet", "pyarrow")
+                                     for compression in ("snappy", "gzip", "zstd", None)]
+                             + [{"engine": "pyarrow", "data_page_version": "2.0"},
+                                {"engine": "pyarrow", "use_dictionary": False}, {
+                                    "engine": "pyarrow", "data_page_version": "2.0",
+                                    "compression": "zstd", "use_dictionary": False},
+                                {"engine": "pyarrow", "row_group_size": 3},
+                                {"engine": "pyarrow", "data_page_size": 16, "write_batch_size": 2}],
+                         ids=lambda options: "-".join(f"{value}" for value in options.values()))
 @pytest.mark.parametrize("bytes_too", [False, True])
 def test_parquet_files_of_every_make(batchfs, steps, tmp_path, options, bytes_too):
     store = parquet_folder(tmp_path / "set", array_of([60], [2]), 12)
@@ -377,10 +422,13 @@ def test_parquet_files_of_every_make(batchfs, steps, tmp_path, options, bytes_to
                 path.append(None), offset.append(0), size.append(0), raw.append(None)
                 expected[2 * number:2 * number + 2] = -1
             elif number % 5 == 2 and bytes_too:
-                path.append(None), offset.append(0), size.append(0), raw.append(steps[2 * number:2 * number + 2].tobytes())
+                (path.append(None), offset.append(0), size.append(0),
+                 raw.append(steps[2 * number:2 * number + 2].tobytes()))
             else:
-                path.append(f"../f{number // 10}.bin"), offset.append(4 + 8 * (number % 10)), size.append(8), raw.append(None)
-        more = {"object_encoding": {"path": "utf8", "raw": "bytes"}} if options["engine"] == "fastparquet" else {}
+                (path.append(f"../f{number // 10}.bin"), offset.append(4 + 8 * (number % 10)),
+                 size.append(8), raw.append(None))
+        more = ({"object_encoding": {"path": "utf8", "raw": "bytes"}}
+                if options["engine"] == "fastparquet" else {})
         records(path, offset, size, raw, store / f"a/refs.{record}.parq", **options, **more)
     values = cat(batchfs, store, "a", "--virtual", f"file://{tmp_path}/")
     assert np.array_equal(values, expected)
@@ -412,7 +460,8 @@ def test_the_memory_of_one_parquet_file(batchfs, tmp_path, kind):
     line = batchfs.refusal("cat", store, "a", "--select", "x=#2", "--memory", "2M")
     assert "gets half of --memory, 1.0 MB; give" in line
     line = batchfs.refusal("cat", store, "a", "--select", "x=#2", "--memory", "32M")
-    assert f"its {ROWS} references take up to" in line and "one file of references gets half of --memory, 16.0 MB" in line
+    assert (f"its {ROWS} references take up to" in line
+            and "one file of references gets half of --memory, 16.0 MB" in line)
     assert "refs.0.parq" in line
     enough = re.search(r"give --memory (\d+)M or more", line)[1]
     assert int(enough) <= (44 if kind == "one name" else 300)
@@ -423,20 +472,27 @@ def test_the_memory_of_one_parquet_file(batchfs, tmp_path, kind):
 
 def test_parquet_without_a_file_or_a_column(batchfs, steps, tmp_path):
     store = parquet_folder(tmp_path / "set", array_of([60], [20]), 2)
-    records(["../f0.bin", "../f1.bin"], [4, 4], [80, 80], None, store / "a/refs.0.parq", engine="pyarrow")
+    records(["../f0.bin", "../f1.bin"], [4, 4], [80, 80], None, store / "a/refs.0.parq",
+            engine="pyarrow")
     values = cat(batchfs, store, "a", "--virtual", f"file://{tmp_path}/")
     assert np.array_equal(values, np.concatenate([steps[:40], np.full(20, -1)]))
     records(["../f2.bin"], [0], [0], None, store / "a/refs.1.parq", engine="pyarrow")
     line = batchfs.refusal("cat", store, "a", "--virtual", f"file://{tmp_path}/")
     assert "84" in line
     pd.DataFrame({"path": ["x"]}).to_parquet(store / "a/refs.1.parq")
-    assert "no columns 'path', 'offset' and 'size'" in batchfs.refusal("cat", store, "a", "--virtual", f"file://{tmp_path}/")
-    pd.DataFrame({"path": [["x"]], "offset": [1], "size": [1]}).to_parquet(store / "a/refs.1.parq", engine="pyarrow")
-    assert "a nested column 'path'" in batchfs.refusal("cat", store, "a", "--virtual", f"file://{tmp_path}/")
-    pd.DataFrame({"path": ["x"], "offset": [1], "size": [1]}).to_parquet(store / "a/refs.1.parq", engine="pyarrow", compression="brotli")
-    assert "compression Brotli" in batchfs.refusal("cat", store, "a", "--virtual", f"file://{tmp_path}/")
+    assert "no columns 'path', 'offset' and 'size'" in batchfs.refusal(
+        "cat", store, "a", "--virtual", f"file://{tmp_path}/")
+    pd.DataFrame({"path": [["x"]], "offset": [1], "size": [1]}).to_parquet(
+        store / "a/refs.1.parq", engine="pyarrow")
+    assert "a nested column 'path'" in batchfs.refusal("cat", store, "a", "--virtual",
+                                                       f"file://{tmp_path}/")
+    pd.DataFrame({"path": ["x"], "offset": [1], "size": [1]}).to_parquet(
+        store / "a/refs.1.parq", engine="pyarrow", compression="brotli")
+    assert "compression Brotli" in batchfs.refusal("cat", store, "a", "--virtual",
+                                                   f"file://{tmp_path}/")
     records(["x"] * 3, [0] * 3, [1] * 3, None, store / "a/refs.1.parq", engine="pyarrow")
-    assert "3 rows, at most 2 were expected" in batchfs.refusal("cat", store, "a", "--virtual", f"file://{tmp_path}/")
+    assert "3 rows, at most 2 were expected" in batchfs.refusal(
+        "cat", store, "a", "--virtual", f"file://{tmp_path}/")
 
 
 def test_parquet_files_cut_or_damaged_end_in_one_line(batchfs, steps, tmp_path):
@@ -444,8 +500,10 @@ def test_parquet_files_cut_or_damaged_end_in_one_line(batchfs, steps, tmp_path):
     random = np.random.default_rng(6)
     for engine in "pyarrow", "fastparquet":
         file = store / "a/refs.0.parq"
-        records([f"../f{n // 10}.bin" for n in range(30)], [4 + 8 * (n % 10) for n in range(30)], [8] * 30, [None] * 30, file,
-                engine=engine, **({"object_encoding": {"path": "utf8", "raw": "bytes"}} if engine == "fastparquet" else {}))
+        records([f"../f{n // 10}.bin" for n in range(30)], [4 + 8 * (n % 10) for n in range(30)],
+                [8] * 30, [None] * 30, file, engine=engine,
+                **({"object_encoding": {"path": "utf8", "raw": "bytes"}} if engine == "fastparquet"
+                   else {}))
         whole = file.read_bytes()
         for trial in range(30):
             data = bytearray(whole)
@@ -471,9 +529,11 @@ def test_a_thousand_netcdf4_files(batchfs, tmp_path, form):
         path = tmp_path / f"data/{number:04}.nc"
         with h5netcdf.File(path, "w") as file:
             file.dimensions = {"time": steps, "y": 4, "x": 6}
-            file.create_variable("t", ("time", "y", "x"), data=values[number * steps:(number + 1) * steps], chunks=(1, 4, 6), compression="gzip",
-                                 compression_opts=4, shuffle=True)
-        for key, value in kerchunk.hdf.SingleHdf5ToZarr(str(path), inline_threshold=0).translate()["refs"].items():
+            file.create_variable("t", ("time", "y", "x"),
+                                 data=values[number * steps:(number + 1) * steps], chunks=(1, 4, 6),
+                                 compression="gzip", compression_opts=4, shuffle=True)
+        for key, value in kerchunk.hdf.SingleHdf5ToZarr(
+                str(path), inline_threshold=0).translate()["refs"].items():
             head, _, index = key.rpartition("/")
             if head == "t" and index[0].isdigit():
                 step, rest = index.split(".", 1)
@@ -489,7 +549,9 @@ def test_a_thousand_netcdf4_files(batchfs, tmp_path, form):
         store, options = tmp_path / "set.parq", ["--virtual", f"file://{tmp_path}/"]
         kerchunk.df.refs_to_dataframe({"refs": refs}, str(store), record_size=300)
     assert np.array_equal(cat(batchfs, store, "t", *options), values)
-    (tmp_path / "view.json").write_text(json.dumps({"window": {"time": 3}, "variables": ["t"], "batch": 50, "order": {"shuffle": "global"}}))
-    numbers = json.loads(batchfs.bytes("batch", store, "--view", tmp_path / "view.json", "--format", "json", *options))["starts"]
+    (tmp_path / "view.json").write_text(json.dumps({"window": {"time": 3}, "variables": ["t"],
+                                                    "batch": 50, "order": {"shuffle": "global"}}))
+    numbers = json.loads(batchfs.bytes("batch", store, "--view", tmp_path / "view.json", "--format",
+                                       "json", *options))["starts"]
     batch = batchfs.npy("batch", store, "--view", tmp_path / "view.json", *options)
     assert np.array_equal(batch, np.stack([values[start:start + 3] for start, in numbers]))

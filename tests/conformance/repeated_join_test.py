@@ -1,7 +1,8 @@
-"""Joins along dimensions that an array has more than once, as covariances (time, c, c): batches against numpy.
+"""Joins along dimensions that an array has more than once, as covariances (time, c, c): batches
+against numpy.
 
-Each value is looked up by its labels along every occurrence of the dimension. BATCHFS_REPEATED_JOIN_SEEDS=100:200 asks
-others than the usual ones.
+Each value is looked up by its labels along every occurrence of the dimension.
+BATCHFS_REPEATED_JOIN_SEEDS=100:200 asks others than the usual ones.
 """
 
 import os
@@ -26,7 +27,8 @@ def create(path, arrays):
 
 def position(own, label, pick):
     """The place of the label that stands for another one; -1: none does."""
-    fits = {"exact": own == label, "last": own <= label, "next": own >= label, "nearest": own == own}[pick]
+    fits = {"exact": own == label, "last": own <= label, "next": own >= label,
+            "nearest": own == own}[pick]
     places = np.flatnonzero(fits)
     if len(places) == 0:
         return -1
@@ -34,7 +36,8 @@ def position(own, label, pick):
 
 
 class Axis:
-    """The labels of the first source, those of another one, and for each occurrence where each of the first is there."""
+    """The labels of the first source, those of another one, and for each occurrence where each of
+    the first is there."""
 
     def __init__(self, rng, kind, count, number):
         self.kind, self.number = kind, number
@@ -43,7 +46,8 @@ class Axis:
             self.labels = rng.permutation(self.labels)
         own, self.cells = self.labels, np.arange(number)[:, None]
         if kind == "exact":
-            own = rng.permutation(np.union1d(self.labels[:rng.integers(1, number + 1)], [7.0, 999.0]))
+            own = rng.permutation(np.union1d(self.labels[:rng.integers(1, number + 1)],
+                                             [7.0, 999.0]))
         elif kind in ("last", "next", "nearest"):
             own = rng.permutation(np.unique(self.labels + rng.integers(-6, 7, number)))
         elif kind == "fine":
@@ -64,7 +68,8 @@ class Axis:
         elif kind in ("equal", "lacking"):
             self.places = [self.cells] * count
         else:
-            self.places = [np.array([[position(self.own, label, pick)] for label in self.labels]) for pick in self.picks]
+            self.places = [np.array([[position(self.own, label, pick)] for label in self.labels])
+                           for pick in self.picks]
 
     def rules(self, rng, name, pads):
         """The keys of "join"; `name`: that of the dimension in the first source."""
@@ -86,7 +91,8 @@ def taken(values, axes, places):
         at = np.asarray(at)
         shape = [1] * values.ndim
         shape[axis] = at.size
-        found = np.where((at < 0).reshape(shape), np.nan, np.take(values, np.maximum(at.ravel(), 0), axis))
+        found = np.where((at < 0).reshape(shape), np.nan,
+                         np.take(values, np.maximum(at.ravel(), 0), axis))
         values = found if at.ndim else found.squeeze(axis)
     return values
 
@@ -112,7 +118,8 @@ def test_each_value_is_found_by_its_labels(batchfs, tmp_path, seed):
     if repeats_too:
         first["square"] = (["time", name, name], square)
     create(tmp_path / "a", first)
-    create(tmp_path / "b", {"c": (["c"], axis.own), "time": (["time"], np.arange(times)), "cov": (dims, values)})
+    create(tmp_path / "b",
+           {"c": (["c"], axis.own), "time": (["time"], np.arange(times)), "cov": (dims, values)})
 
     # A selection along the dimension is selected along its repetitions, unless they are named.
     names = [name, f"{name}:2", f"{name}:3"][:count]
@@ -128,12 +135,14 @@ def test_each_value_is_found_by_its_labels(batchfs, tmp_path, seed):
             at = rng.permutation(axis.number)[:int(rng.integers(1, axis.number + 1))]
             chosen[each], select[each] = at, [float(labels[i]) for i in at]
     per_axis = [chosen.get(each, chosen.get(name, np.arange(axis.number))) for each in names]
-    places = [own[at].reshape(-1) if np.ndim(at) else own[at, 0] for own, at in zip(axis.places, per_axis)]
+    places = [own[at].reshape(-1) if np.ndim(at) else own[at, 0]
+              for own, at in zip(axis.places, per_axis)]
 
-    tensors = {"cov": {"variables": ["b:cov"]}} | ({"square": {"variables": ["square"]}} if repeats_too else {})
+    tensors = {"cov": {"variables": ["b:cov"]}} | ({"square": {"variables": ["square"]}}
+                                                   if repeats_too else {})
     join = axis.rules(rng, name, pads)
-    view = {"sources": {"a": {}, "b": {"store": "b"} | ({"join": join} if join else {})}, "window": {"time": 1},
-            "select": select, "tensors": tensors, "batch": times}
+    view = {"sources": {"a": {}, "b": {"store": "b"} | ({"join": join} if join else {})},
+            "window": {"time": 1}, "select": select, "tensors": tensors, "batch": times}
     stores = SeveralStores(batchfs, tmp_path, tmp_path / "a", [f"b={tmp_path}/b"])
     if all((own < 0).all() for own in axis.places[:1]) or (axis.places[1] < 0).all():
         assert "no label is in both" in stores.refusal(view)
@@ -161,8 +170,10 @@ def stores(batchfs, tmp_path):
     create(tmp_path / "a", {"time": (["time"], np.arange(2)), "c": (["c"], [10, 20, 30])})
     turned = COVARIANCE[:, ORDER][:, :, ORDER]
     for name in "bd":
-        create(tmp_path / name, {"time": (["time"], np.arange(2)), "c": (["c"], [30, 10, 20]), "cov": (["time", "c", "c"], turned)})
-    return SeveralStores(batchfs, tmp_path, tmp_path / "a", [f"{name}={tmp_path}/{name}" for name in "bd"])
+        create(tmp_path / name, {"time": (["time"], np.arange(2)), "c": (["c"], [30, 10, 20]),
+                                 "cov": (["time", "c", "c"], turned)})
+    return SeveralStores(batchfs, tmp_path, tmp_path / "a",
+                         [f"{name}={tmp_path}/{name}" for name in "bd"])
 
 
 def view_of(variables, joins, **more):
@@ -179,14 +190,17 @@ def test_windows_slide_along_both_occurrences(stores):
 
 
 def test_two_sources_share_the_repetition(stores):
-    view = view_of(["b:cov", "d:cov"], {"b": {"c": "exact"}, "d": {"c": "exact"}}, select={"c": [30, 20]})
+    view = view_of(["b:cov", "d:cov"], {"b": {"c": "exact"}, "d": {"c": "exact"}},
+                   select={"c": [30, 20]})
     want = COVARIANCE[:, [2, 1]][:, :, [2, 1]]
     assert np.array_equal(stores.tensors(view)["x"][:, :, 0], np.stack([want, want], 1))
 
 
 def test_a_dimension_of_the_repetitions_name_is_another_one(batchfs, tmp_path, stores):
-    """A selection along "c" does not hold for a dimension "c:2" that the first source has itself."""
-    own = {"time": (["time"], np.arange(2)), "c": (["c"], [10, 20, 30]), "c:2": (["c:2"], [20, 30, 40]),
+    """A selection along "c" does not hold for a dimension "c:2" that the first source has
+    itself."""
+    own = {"time": (["time"], np.arange(2)), "c": (["c"], [10, 20, 30]),
+           "c:2": (["c:2"], [20, 30, 40]),
            "u": (["time", "c:2"], np.arange(6, dtype="f4").reshape(2, 3))}
     create(tmp_path / "a", own)
     line = stores.refusal(view_of(["b:cov"], {"b": {"c": "exact"}}))
@@ -204,9 +218,12 @@ def test_a_dimension_of_the_repetitions_name_is_another_one(batchfs, tmp_path, s
 
 def test_a_repetition_joins_that_of_another_repetition(tmp_path, stores):
     """The labels of "x:2" follow "x", which lies along the second occurrence of "c"."""
-    create(tmp_path / "a", {"time": (["time"], np.arange(2)), "c": (["c"], [10, 20, 30]), "cov": (["time", "c", "c"], COVARIANCE)})
+    create(tmp_path / "a", {"time": (["time"], np.arange(2)), "c": (["c"], [10, 20, 30]),
+                            "cov": (["time", "c", "c"], COVARIANCE)})
     turned = COVARIANCE[:, ORDER][:, :, ORDER]
-    create(tmp_path / "b", {"time": (["time"], np.arange(2)), "x": (["x"], [30, 10, 20]), "cov": (["time", "x", "x"], turned)})
-    for select, at in ({"c": [20, 10]}, [1, 0]), ({"c": [30], "c:2": [20, 10]}, [1, 0]), ({"c:2:2": [10, 20, 30]}, [0, 1, 2]):
+    create(tmp_path / "b", {"time": (["time"], np.arange(2)), "x": (["x"], [30, 10, 20]),
+                            "cov": (["time", "x", "x"], turned)})
+    for select, at in ({"c": [20, 10]}, [1, 0]), ({"c": [30], "c:2": [20, 10]}, [1, 0]), (
+            {"c:2:2": [10, 20, 30]}, [0, 1, 2]):
         view = view_of(["b:cov"], {"b": {"x": {"as": "c:2"}}}, select=select)
         assert np.array_equal(stores.tensors(view)["x"][:, 0, 0], COVARIANCE[:, at][:, :, at])

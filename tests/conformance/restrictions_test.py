@@ -1,6 +1,7 @@
-"""Everything that determines which windows are samples and in which order they come, in random combinations: spacing, where, mask,
-missing values, lists, weights, reserve, splits, lanes, home and epochs of some samples, in several calendars. The samples are
-found window by window with numpy, their order with the Python of batchfs-view(5), their values with xarray."""
+"""Everything that determines which windows are samples and in which order they come, in random
+combinations: spacing, where, mask, missing values, lists, weights, reserve, splits, lanes, home and
+epochs of some samples, in several calendars. The samples are found window by window with numpy,
+their order with the Python of batchfs-view(5), their values with xarray."""
 
 import itertools
 import json
@@ -18,14 +19,15 @@ CHUNKS = {"time": 7, "lat": 2, "lon": 4}  # the longest of the variables
 
 
 class Store:
-    """Times that are whole steps after the first one, some of them missing; `ticks` counts the steps."""
+    """Times that are whole steps after the first one, some of them missing; `ticks` counts the
+    steps."""
 
     def __init__(self, folder, rng):
         self.calendar = str(rng.choice(["standard", "noleap", "360_day", "julian"]))
         self.hours = int(rng.choice([6, 24]))
         count = int(rng.integers(24, 40))
-        every = xr.date_range("2000-02-20", periods=count + 4, freq=f"{self.hours}h", calendar=self.calendar,
-                              use_cftime=self.calendar != "standard")
+        every = xr.date_range("2000-02-20", periods=count + 4, freq=f"{self.hours}h",
+                              calendar=self.calendar, use_cftime=self.calendar != "standard")
         gone = rng.choice(np.arange(1, count + 3), int(rng.integers(0, 5)), replace=False)
         self.ticks = np.array([k for k in range(count + 4) if k not in gone])
         times = every[self.ticks]
@@ -37,8 +39,9 @@ class Store:
         values = field("time", "lat", "lon")[1].astype("f4")
         values[rng.random(values.shape) < 0.004] = np.nan
         self.stored = xr.Dataset(
-            {"t": (("time", "lat", "lon"), values), "u": field("time", "lat", "lon"), "s": field("lat", "lon"),
-             "m1": field("time"), "m2": field("lat", "lon"), "m3": field("time", "lat"), "w": field("time", "lat")},
+            {"t": (("time", "lat", "lon"), values), "u": field("time", "lat", "lon"),
+             "s": field("lat", "lon"), "m1": field("time"), "m2": field("lat", "lon"),
+             "m3": field("time", "lat"), "w": field("time", "lat")},
             {"time": times, "lat": ("lat", np.arange(LAT) * 10.0, {"units": "degrees_north"}),
              "lon": ("lon", np.arange(LON) * 60.0, {"units": "degrees_east"})})
         self.path = folder / "s.zarr"
@@ -59,7 +62,8 @@ class Case:
         if self.store.first:
             self.view["select"] = {"time": {"from": f"#{self.store.first}"}}
         self.windows()
-        self.view["tensors"] = {"x": {"variables": ["t"]}, "y": {"variables": ["u"]}, "z": {"variables": ["s"]}}
+        self.view["tensors"] = {"x": {"variables": ["t"]}, "y": {"variables": ["u"]},
+                                "z": {"variables": ["s"]}}
         self.offsets()
         self.restrictions()
         self.split()
@@ -70,13 +74,16 @@ class Case:
         return self.rng.random() < p
 
     def windows(self):
-        dims = {"time": {"size": int(self.rng.integers(1, 3)), "stride": int(self.rng.integers(1, 3))}}
+        dims = {"time": {"size": int(self.rng.integers(1, 3)),
+                         "stride": int(self.rng.integers(1, 3))}}
         if self.maybe(0.8):
-            dims["lat"] = {"size": int(self.rng.integers(1, 4)), "stride": int(self.rng.integers(1, 3))}
+            dims["lat"] = {"size": int(self.rng.integers(1, 4)),
+                           "stride": int(self.rng.integers(1, 3))}
             if self.maybe(0.3):
                 dims["lat"]["edge"] = "pad"
         if self.maybe(0.5):
-            dims["lon"] = {"size": int(self.rng.integers(1, 4)), "stride": int(self.rng.integers(1, 4)), "wrap": self.maybe(0.6)}
+            dims["lon"] = {"size": int(self.rng.integers(1, 4)),
+                           "stride": int(self.rng.integers(1, 4)), "wrap": self.maybe(0.6)}
         names = list(dims)
         self.rng.shuffle(names)
         self.view["window"] = {name: dims[name] for name in names}
@@ -84,7 +91,8 @@ class Case:
         self.window = dims
 
     def some_offsets(self):
-        numbers = sorted(self.rng.choice(np.arange(-1, 3), int(self.rng.integers(1, 3)), replace=False).tolist())
+        numbers = sorted(self.rng.choice(np.arange(-1, 3), int(self.rng.integers(1, 3)),
+                                         replace=False).tolist())
         if self.maybe(0.5):
             return numbers, False
         return numbers, True
@@ -113,7 +121,8 @@ class Case:
         if self.maybe(0.4):
             where = {}
             if self.maybe(0.7):
-                where["time"] = {"month": [3]} if self.maybe(0.5) else {"day": sorted(set(self.ds.time.dt.day.values.tolist()))[::2]}
+                where["time"] = {"month": [3]} if self.maybe(0.5) else {
+                    "day": sorted(set(self.ds.time.dt.day.values.tolist()))[::2]}
             if "lat" in self.window and (not where or self.maybe(0.5)):
                 where["lat"] = {"from": 10, "to": 35}
             if where:
@@ -122,7 +131,8 @@ class Case:
             usable = [m for m in ("m1", "m2", "m3") if set(self.ds[m].dims) <= set(self.window)]
             if usable:
                 mask = {"variable": str(self.rng.choice(usable)), "above": 0.3}
-                mask |= {"at": "center"} if self.maybe(0.3) else {"fraction": [0.5, 1]} if self.maybe(0.8) else {}
+                mask |= ({"at": "center"} if self.maybe(0.3) else {"fraction": [0.5, 1]}
+                         if self.maybe(0.8) else {})
                 samples["mask"] = mask
         if samples:
             self.view["samples"] = samples
@@ -143,7 +153,8 @@ class Case:
         self.split_dims, self.gaps = ["time"], {"time": gap, "lat": 0}
         if self.maybe(0.4):
             block = int(self.rng.integers(8, 12))
-            split |= {"blocks": {"time": block}, "fractions": {"train": 0.5, "val": 0.5}, "seed": int(self.rng.integers(100))}
+            split |= {"blocks": {"time": block}, "fractions": {"train": 0.5, "val": 0.5},
+                      "seed": int(self.rng.integers(100))}
             blocks = -(-length // block)
             owners = page()["draw"]([""] * blocks, [0.5, 0.5], 0, split["seed"], False)
             self.owner, self.rank = lambda place: owners[place[0] // block], lambda part: part
@@ -158,7 +169,8 @@ class Case:
                     split["gap"]["lat"] = self.gaps["lat"] = 1
             inside = {"time": range(a, b + 1), "lat": range(3)}
             dims = self.split_dims
-            self.owner = lambda place: int(all(p in inside[d] for p, d in zip(place, dims, strict=True)))
+            self.owner = lambda place: int(all(p in inside[d]
+                                               for p, d in zip(place, dims, strict=True)))
             self.rank = lambda part: 1 if part else -1
             split["parts"] = {"train": "rest", "val": [region]}
         self.view["split"] = split
@@ -203,8 +215,8 @@ class Case:
             after = starts[-1] + w["stride"]
             return starts + ([after] if after < n and starts[-1] + w["size"] < n else [])
         offsets = [o for o, duration in self.needed if not duration] if dim == "time" else []
-        return [s for s in range(0, n, w["stride"])
-                if s + w["size"] <= n and all(0 <= s + o and s + o + w["size"] <= n for o in offsets)]
+        return [s for s in range(0, n, w["stride"]) if s + w["size"] <= n
+                and all(0 <= s + o and s + o + w["size"] <= n for o in offsets)]
 
     def separable(self, dim, start):
         """Spacing, where, a mask or a split along one dimension, and labels that offsets need."""
@@ -235,7 +247,8 @@ class Case:
         marked = self.ds[mask["variable"]] > mask["above"]
         if mask.get("at") == "center":
             center = {d: at[d] + self.window[d]["size"] // 2 for d in marked.dims}
-            center = {d: c % self.lengths[d] if self.window[d].get("wrap") else c for d, c in center.items()}
+            center = {d: c % self.lengths[d] if self.window[d].get("wrap") else c
+                      for d, c in center.items()}
             return all(c < self.lengths[d] for d, c in center.items()) and bool(marked.isel(center))
         cells = marked.isel({d: self.footprint(d, at[d]) for d in marked.dims}).values
         low, high = mask.get("fraction", [1, 1])
@@ -243,8 +256,8 @@ class Case:
 
     def in_part(self, at):
         footprint = [self.footprint(d, at[d]) for d in self.split_dims]
-        gaps = [(self.gaps[d], self.lengths[d], False, self.store.ticks.tolist() if d == "time" and self.gap_in_time else None)
-                for d in self.split_dims]
+        gaps = [(self.gaps[d], self.lengths[d], False, self.store.ticks.tolist() if d == "time"
+                     and self.gap_in_time else None) for d in self.split_dims]
         return page()["is_sample"](self.part, footprint, self.owner, self.rank, gaps)
 
     def joint(self, at):
@@ -272,7 +285,8 @@ class Case:
                 if inside:
                     places = places[places < n]
                 elif (places >= n).any():
-                    width = [(0, int(places.max()) + 1 - n) if a == axis else (0, 0) for a in range(values.ndim)]
+                    width = [(0, int(places.max()) + 1 - n) if a == axis else (0, 0)
+                             for a in range(values.ndim)]
                     values = np.pad(values, width, constant_values=np.nan)
                     n = values.shape[axis]
             values = np.take(values, places % n if self.window[dim].get("wrap") else places, axis)
@@ -284,7 +298,8 @@ class Case:
         self.rows = None
         samples = self.view.setdefault("samples", {})
         if self.maybe(0.3):
-            fitting = [[s for s in range(self.lengths[d]) if self.window[d].get("wrap") or self.fits(d, s)] for d in self.dims]
+            fitting = [[s for s in range(self.lengths[d]) if self.window[d].get("wrap")
+                        or self.fits(d, s)] for d in self.dims]
             if all(fitting):
                 self.rows = np.column_stack([self.rng.choice(f, 40) for f in fitting])
                 np.save(self.folder / "rows.npy", self.rows)
@@ -294,7 +309,8 @@ class Case:
             if "lat" in self.window and self.maybe(0.4):
                 samples["weights"] = {"variable": "w"}
                 self.weights = "w"
-            elif "missing" not in self.view or self.rows is not None:  # a file cannot know which windows are skipped
+            elif "missing" not in self.view or self.rows is not None:
+                # a file cannot know which windows are skipped
                 self.weights = "file"
         if not samples and not self.weights:
             del self.view["samples"]
@@ -304,15 +320,20 @@ class Case:
         if self.rows is not None:
             # Rows count before restrictions.
             self.windows_left = [row.tolist() for row in self.rows
-                                 if all(self.separable(d, int(s)) for d, s in zip(self.dims, row, strict=True))]
-            self.is_sample = [self.joint(dict(zip(self.dims, row, strict=True))) for row in self.windows_left]
+                                 if all(self.separable(d, int(s))
+                                        for d, s in zip(self.dims, row, strict=True))]
+            self.is_sample = [self.joint(dict(zip(self.dims, row, strict=True)))
+                              for row in self.windows_left]
         else:
             self.axes_starts = []
             for dim in self.dims:
                 all_starts = self.along(dim)
-                self.axes_starts.append((len(all_starts), [s for s in all_starts if self.separable(dim, s)]))
-            self.windows_left = [list(w) for w in itertools.product(*(left for _, left in self.axes_starts))]
-            self.is_sample = [self.joint(dict(zip(self.dims, w, strict=True))) for w in self.windows_left]
+                self.axes_starts.append((len(all_starts),
+                                         [s for s in all_starts if self.separable(dim, s)]))
+            self.windows_left = [
+                list(w) for w in itertools.product(*(left for _, left in self.axes_starts))]
+            self.is_sample = [self.joint(dict(zip(self.dims, w, strict=True)))
+                              for w in self.windows_left]
         self.starts = [w for w, yes in zip(self.windows_left, self.is_sample, strict=True) if yes]
         n = len(self.starts)
         if not n or self.weights is None:
@@ -336,7 +357,8 @@ class Case:
                 and self.joint(dict(zip(self.dims, row.tolist(), strict=True)))]
 
     def ordered(self):
-        order = {"shuffle": str(self.rng.choice(["none", "global", "block"])), "seed": int(self.rng.integers(1000))}
+        order = {"shuffle": str(self.rng.choice(["none", "global", "block"])),
+                 "seed": int(self.rng.integers(1000))}
         if order["shuffle"] == "block":
             order["buffer"] = int(self.rng.choice([1, 2, 5]))
             if self.maybe(0.3):
@@ -365,9 +387,11 @@ class Case:
     def axes(self):
         result, several = [], False
         for dim, (count, left) in zip(self.dims, self.axes_starts, strict=True):
-            c, stride, span = CHUNKS[dim], self.window[dim]["stride"], self.order.get("span", {}).get(dim, 1)
+            c, stride, span = (CHUNKS[dim], self.window[dim]["stride"],
+                               self.order.get("span", {}).get(dim, 1))
             if len(left) < count:
-                chunks = [len(list(g)) for _, g in itertools.groupby(left, lambda s: self.stored(dim, s) // c)]  # noqa: B023
+                chunks = [len(list(g)) for _, g in itertools.groupby(
+                    left, lambda s: self.stored(dim, s) // c)]  # noqa: B023
                 groups = [sum(chunks[i:i + span]) for i in range(0, len(chunks), span)]
                 several |= len(set(groups)) > 1
                 result.append((len(left), 0, groups if len(set(groups)) > 1 else groups[0]))
@@ -393,16 +417,20 @@ class Case:
         if self.rows is not None:
             if self.order.get("home"):
                 rows = sorted(range(n), key=lambda row: (self.chunk_of(self.starts[row]), row))
-                groups = [len(list(g)) for _, g in itertools.groupby(rows, lambda row: self.chunk_of(self.starts[row]))]
-                return [rows[k] for k in names["home"](lambda k: True, n, seed, number, buffer, [(n, 0, groups)], self.size, lanes)]
+                groups = [len(list(g)) for _, g in itertools.groupby(
+                    rows, lambda row: self.chunk_of(self.starts[row]))]
+                return [rows[k] for k in names["home"](lambda k: True, n, seed, number, buffer,
+                                                       [(n, 0, groups)], self.size, lanes)]
             return list(names["listed"](self.starts, self.chunk_of, seed, number, buffer))
         axes, several = self.axes()
         total = len(self.windows_left)
         sample = list(itertools.accumulate([0] + self.is_sample[:-1]))
         if self.order.get("home"):
-            found = names["home"](lambda w: self.is_sample[w], total, seed, number, buffer, axes, self.size, lanes)
+            found = names["home"](lambda w: self.is_sample[w], total, seed, number, buffer, axes,
+                                  self.size, lanes)
         elif several or n < total:
-            found = names["block_skipping"](lambda w: self.is_sample[w], total, seed, number, buffer, axes)
+            found = names["block_skipping"](lambda w: self.is_sample[w], total, seed, number,
+                                            buffer, axes)
         else:
             found = [names["block"](i, total, seed, number, buffer, axes) for i in range(total)]
         return [sample[w] for w in found]
@@ -419,13 +447,16 @@ class Case:
             elif self.order["shuffle"] == "global":
                 draws = [names["permute"](i, count, seed, self.epoch, 4) for i in range(count)]
             elif home:
-                chunks = [-(-(self.stored(d, self.lengths[d]) - self.stored(d, 0) // self.chunk(d) * self.chunk(d)) // self.chunk(d))
-                          for d in self.dims]
+                chunks = [-(-(self.stored(d, self.lengths[d]) - self.stored(d, 0) // self.chunk(d)
+                              * self.chunk(d)) // self.chunk(d)) for d in self.dims]
                 first = [self.stored(d, 0) // self.chunk(d) for d in self.dims]
-                draws = names["drawn_home"](starts, lambda start: [c - f for c, f in zip(self.chunk_of(start), first, strict=True)],
-                                            chunks, seed, self.epoch, self.order["buffer"], self.size, lanes)
+                draws = names["drawn_home"](
+                    starts,
+                    lambda start: [c - f for c, f in zip(self.chunk_of(start), first, strict=True)],
+                    chunks, seed, self.epoch, self.order["buffer"], self.size, lanes)
             else:
-                draws = list(names["listed"](starts, self.chunk_of, seed, self.epoch, self.order["buffer"]))
+                draws = list(names["listed"](starts, self.chunk_of, seed, self.epoch,
+                                             self.order["buffer"]))
             result = [samples[d] for d in draws]
         else:
             passes = {}
@@ -458,7 +489,8 @@ def check(batchfs, case, rng):
         done = batchfs.run("plan", run.store, "--view", run.file, "--cache-dir", run.cache, *words)
         assert done.returncode == 1, done
         return
-    plan = batchfs.run("plan", run.store, "--view", run.file, "--cache-dir", run.cache, "--json", *words)
+    plan = batchfs.run("plan", run.store, "--view", run.file, "--cache-dir", run.cache, "--json",
+                       *words)
     text = plan.stderr.decode()
     if plan.returncode and "order.span.time: groups of 2 chunks are longer than half" in text:
         return
@@ -474,17 +506,21 @@ def check(batchfs, case, rng):
         world = int(rng.integers(1, 4))
         if case.remainder == "drop" and b // world >= count // world:
             world = 1  # that rank would have a batch more than others
-        provenance = run.provenance(b // world, "--rank", b % world, "--world", world, "--epoch", case.epoch, *words)
+        provenance = run.provenance(b // world, "--rank", b % world, "--world", world, "--epoch",
+                                    case.epoch, *words)
         assert provenance["starts"] == [case.starts[s] for s in provenance["samples"]]
         found += provenance["samples"]
     assert found == epoch
     b = int(rng.integers(0, count))
     for name in case.view["tensors"]:
-        expected = [case.tensor(name, dict(zip(case.dims, case.starts[s], strict=True))) for s in epoch[b * size:(b + 1) * size]]
-        np.testing.assert_array_equal(run.tensor(name, b, "--epoch", case.epoch, *words), np.stack(expected))
+        expected = [case.tensor(name, dict(zip(case.dims, case.starts[s], strict=True)))
+                    for s in epoch[b * size:(b + 1) * size]]
+        np.testing.assert_array_equal(run.tensor(name, b, "--epoch", case.epoch, *words),
+                                      np.stack(expected))
 
 
-@pytest.mark.parametrize("seed", [*range(24), *(pytest.param(s, marks=pytest.mark.long) for s in range(24, 200))])
+@pytest.mark.parametrize("seed", [*range(24), *(pytest.param(s, marks=pytest.mark.long)
+                                                for s in range(24, 200))])
 def test_random_views(batchfs, schema, tmp_path, seed):
     rng = np.random.default_rng(seed)
     case = Case(tmp_path, rng)

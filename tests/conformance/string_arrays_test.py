@@ -1,6 +1,8 @@
-"""Strings and bytes of any length, in every form that zarr-python and numcodecs write; values equal theirs.
+"""Strings and bytes of any length, in every form that zarr-python and numcodecs write; values equal
+theirs.
 
-zarr-python 3 reads neither json2 nor categorize any more: there the oracle is numcodecs' own decoder.
+zarr-python 3 reads neither json2 nor categorize any more: there the oracle is numcodecs' own
+decoder.
 """
 
 import json
@@ -39,30 +41,34 @@ def test_of_any_length(batchfs, tmp_path, zarr_format, kind, compressor):
     elif zarr_format == 2:
         compressors = numcodecs.Zstd(1) if compressor == "zstd" else numcodecs.Blosc("lz4")
     else:
-        compressors = zarr.codecs.ZstdCodec() if compressor == "zstd" else zarr.codecs.BloscCodec(cname="lz4")
+        compressors = (zarr.codecs.ZstdCodec() if compressor == "zstd"
+                       else zarr.codecs.BloscCodec(cname="lz4"))
     path = tmp_path / "a"
-    array = zarr.create_array(path, shape=SHAPE, chunks=CHUNKS, dtype=dtype, zarr_format=zarr_format, fill_value=fill,
-                              compressors=compressors)
+    array = zarr.create_array(path, shape=SHAPE, chunks=CHUNKS, dtype=dtype,
+                              zarr_format=zarr_format, fill_value=fill, compressors=compressors)
     array[:4] = values[:4]
     oracle = zarr.open_array(path, mode="r")[...]
     assert oracle[6, 4] == fill and cat(batchfs, path) == oracle.tolist()
 
 
-def write_v2(path, filters, compressor, chunks, shape=SHAPE, chunk_shape=CHUNKS, dtype="|O", fill=""):
+def write_v2(path, filters, compressor, chunks, shape=SHAPE, chunk_shape=CHUNKS, dtype="|O",
+             fill=""):
     """An array of format 2, of encoded chunks by their keys."""
     path.mkdir()
-    (path / ".zarray").write_text(json.dumps({
-        "zarr_format": 2, "shape": shape, "chunks": chunk_shape, "dtype": dtype, "order": "C", "fill_value": fill,
-        "filters": [codec.get_config() for codec in filters], "compressor": compressor and compressor.get_config()}))
+    (path / ".zarray").write_text(json.dumps(
+        {"zarr_format": 2, "shape": shape, "chunks": chunk_shape, "dtype": dtype, "order": "C",
+         "fill_value": fill, "filters": [codec.get_config() for codec in filters],
+         "compressor": compressor and compressor.get_config()}))
     for key, chunk in chunks.items():
         (path / key).write_bytes(bytes(compressor.encode(chunk)) if compressor else bytes(chunk))
 
 
 @pytest.mark.parametrize("compressor", [None, numcodecs.Zlib(1)], ids=["raw", "zlib"])
-@pytest.mark.parametrize("codec", [numcodecs.JSON(), numcodecs.JSON(indent=2, ensure_ascii=False), VLenUTF8(),
-                                   numcodecs.Categorize(WORDS[1:5], dtype=object),
+@pytest.mark.parametrize("codec", [numcodecs.JSON(), numcodecs.JSON(indent=2, ensure_ascii=False),
+                                   VLenUTF8(), numcodecs.Categorize(WORDS[1:5], dtype=object),
                                    numcodecs.Categorize(WORDS[1:5], dtype=object, astype=">u2")],
-                         ids=["json2", "json2-indented", "vlen-utf8", "categorize", "categorize-big"])
+                         ids=["json2", "json2-indented", "vlen-utf8", "categorize",
+                              "categorize-big"])
 def test_object_arrays_of_format_2(batchfs, tmp_path, codec, compressor):
     values = chosen(WORDS)
     expected = np.full(SHAPE, "none", object)
@@ -82,17 +88,20 @@ def test_object_arrays_of_format_2(batchfs, tmp_path, codec, compressor):
 
 def test_json2_of_what_was_never_written(batchfs, tmp_path):
     values = np.array(["a", None, 0, ""], object)
-    write_v2(tmp_path / "a", [numcodecs.JSON()], None, {"0": numcodecs.JSON().encode(values)}, (4,), (4,))
+    write_v2(tmp_path / "a", [numcodecs.JSON()], None, {"0": numcodecs.JSON().encode(values)}, (4,),
+             (4,))
     assert cat(batchfs, tmp_path / "a") == ["a", "", "", ""]
 
 
 def test_json2_of_other_objects_is_refused(batchfs, tmp_path):
     values = np.array(["a", {"b": 1}], object)
-    write_v2(tmp_path / "a", [numcodecs.JSON()], None, {"0": numcodecs.JSON().encode(values)}, (2,), (2,))
+    write_v2(tmp_path / "a", [numcodecs.JSON()], None, {"0": numcodecs.JSON().encode(values)}, (2,),
+             (2,))
     assert "of json2, only strings are supported" in batchfs.refusal("cat", tmp_path / "a", "/")
 
 
-@pytest.mark.parametrize("codec, why", [("pickle", "run code"), ("msgpack2", "vlen-utf8"), ("vlen-array", "padded")])
+@pytest.mark.parametrize("codec, why", [("pickle", "run code"), ("msgpack2", "vlen-utf8"),
+                                        ("vlen-array", "padded")])
 def test_other_objects_are_refused_by_name(batchfs, tmp_path, codec, why):
     write_v2(tmp_path / "a", [], None, {}, (2,), (2,))
     document = json.loads((tmp_path / "a/.zarray").read_text())
@@ -106,8 +115,8 @@ def test_categories_of_fixed_length(batchfs, tmp_path, dtype, astype):
     values = chosen(WORDS[:5]).astype(dtype)
     codec = numcodecs.Categorize([w for w in WORDS[1:4]], dtype=dtype, astype=astype)
     path = tmp_path / "a"
-    array = zarr.create_array(path, shape=SHAPE, chunks=CHUNKS, dtype=dtype, zarr_format=2, filters=[codec], compressors=None,
-                              fill_value="")
+    array = zarr.create_array(path, shape=SHAPE, chunks=CHUNKS, dtype=dtype, zarr_format=2,
+                              filters=[codec], compressors=None, fill_value="")
     array[:4] = values[:4]
     oracle = zarr.open_array(path, mode="r")[...]
     ours = batchfs.npy("cat", path, "/", "--decode", "raw")
@@ -115,8 +124,9 @@ def test_categories_of_fixed_length(batchfs, tmp_path, dtype, astype):
 
 
 def test_the_scan_verifies_them(batchfs, tmp_path):
-    zarr.create_array(tmp_path / "b", shape=(4,), chunks=(2,), dtype=zarr.dtype.VariableLengthBytes(), fill_value=b"")[...] = \
-        np.array([b"a", b"bb", b"", b"c"], object)
+    zarr.create_array(tmp_path / "b", shape=(4,), chunks=(2,),
+                      dtype=zarr.dtype.VariableLengthBytes(),
+                      fill_value=b"")[...] = np.array([b"a", b"bb", b"", b"c"], object)
     report = json.loads(batchfs.bytes("check", tmp_path / "b", "--json"))
     assert not report["findings"] and not report["not_checked"]
     (tmp_path / "b/c/1").write_bytes(b"\2\0\0\0")

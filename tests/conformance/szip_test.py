@@ -6,7 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.skipif(not h5py.h5z.filter_avail(h5py.h5z.FILTER_SZIP), reason="this h5py has no szip")
+pytestmark = pytest.mark.skipif(not h5py.h5z.filter_avail(h5py.h5z.FILTER_SZIP),
+                                reason="this h5py has no szip")
 
 
 def references(file, data):
@@ -20,10 +21,11 @@ def references(file, data):
         else:
             assert code == h5py.h5z.FILTER_SZIP
             names = ("options_mask", "pixels_per_block", "bits_per_pixel", "pixels_per_scanline")
-            filters.append({"id": "imagecodecs_szip"} | {name: int(value) for name, value in zip(names, values, strict=True)})
-    refs = {f"{data.name[1:]}/.zarray": json.dumps({
-        "zarr_format": 2, "shape": data.shape, "chunks": data.chunks, "dtype": data.dtype.str, "fill_value": 0, "order": "C",
-        "compressor": None, "filters": filters})}
+            filters.append({"id": "imagecodecs_szip"}
+                           | {name: int(value) for name, value in zip(names, values, strict=True)})
+    refs = {f"{data.name[1:]}/.zarray": json.dumps(
+        {"zarr_format": 2, "shape": data.shape, "chunks": data.chunks, "dtype": data.dtype.str,
+         "fill_value": 0, "order": "C", "compressor": None, "filters": filters})}
     for number in range(data.id.get_num_chunks()):
         chunk = data.id.get_chunk_info(number)
         assert chunk.filter_mask == 0
@@ -42,9 +44,11 @@ def written(batchfs, tmp_path_factory):
             for method in ("nn", "ec"):
                 for block, chunks in ((8, (5, 40)), (16, (4, 33)), (32, (13, 7)), (2, (1, 40))):
                     name = f"{np.dtype(dtype).str.replace('|', '')}-{method}-{block}"
-                    data = file.create_dataset(name, data=smooth.astype(dtype), chunks=chunks, compression="szip",
-                                               compression_opts=(method, block), shuffle=block == 16)
-                    if any(data.id.get_chunk_info(i).filter_mask for i in range(data.id.get_num_chunks())):
+                    data = file.create_dataset(name, data=smooth.astype(dtype), chunks=chunks,
+                                               compression="szip", compression_opts=(method, block),
+                                               shuffle=block == 16)
+                    if any(data.id.get_chunk_info(i).filter_mask
+                           for i in range(data.id.get_num_chunks())):
                         # chunks that szip could not compress: references cannot express them
                         continue
                     file.flush()
@@ -72,4 +76,5 @@ def test_a_damaged_chunk_is_an_error(batchfs, written, tmp_path):
     file, offset, size = refs["<i4-nn-8/0.0"]
     refs["<i4-nn-8/0.0"] = [file, offset, size - 9]
     (written / "short.json").write_text(json.dumps(refs))
-    assert "szip data are truncated or damaged" in batchfs.refusal("cat", written / "short.json", "<i4-nn-8")
+    assert "szip data are truncated or damaged" in batchfs.refusal(
+        "cat", written / "short.json", "<i4-nn-8")

@@ -1,5 +1,5 @@
-"""Views that know real time, against brute force with numpy and pandas. The values of the stores are their
-own positions, so that each element of a batch tells where it comes from."""
+"""Views that know real time, against brute force with numpy and pandas. The values of the stores
+are their own positions, so that each element of a batch tells where it comes from."""
 
 import importlib.util
 import itertools
@@ -18,7 +18,8 @@ STEPS = {"6h": "6h", "1d": "1D", "30min": "30min", "1mo": "MS", "1y": "YS"}
 
 def labels(rng, freq, count, missing):
     """Regular times without `missing` of them."""
-    full = pd.date_range("1999-12-30" if freq[-1] not in "SY" else "1999-12-01", periods=count + missing, freq=freq)
+    full = pd.date_range("1999-12-30" if freq[-1] not in "SY" else "1999-12-01",
+                         periods=count + missing, freq=freq)
     gone = rng.choice(np.arange(1, len(full) - 1), missing, replace=False)
     return np.delete(full.values, gone).astype("M8[ns]")
 
@@ -27,7 +28,8 @@ def is_regular(times, step):
     """Labels exactly one step apart, months and years by calendar."""
     times = pd.DatetimeIndex(times)
     offset = {"mo": pd.DateOffset(months=int(step[:-2] or 1)) if step.endswith("mo") else None,
-              "y": pd.DateOffset(years=int(step[:-1])) if step.endswith("y") else None}.get(step.lstrip("0123456789"))
+              "y": pd.DateOffset(years=int(step[:-1])) if step.endswith("y")
+                  else None}.get(step.lstrip("0123456789"))
     if offset is None:
         offset = pd.Timedelta(step)
     return all(a + offset == b for a, b in itertools.pairwise(times))
@@ -44,7 +46,8 @@ def test_spacing(batchfs, tmp_path, seed):
     missing = int(rng.integers(0, 5))
     times = labels(rng, STEPS[step], int(rng.integers(12, 40)), missing)
     size, stride = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    offsets = [sorted(rng.choice(np.arange(-2, 3), int(rng.integers(1, 3)), replace=False).tolist()) for _ in range(2)]
+    offsets = [sorted(rng.choice(np.arange(-2, 3), int(rng.integers(1, 3)), replace=False).tolist())
+               for _ in range(2)]
     view = {"window": {"time": {"size": size, "stride": stride}, "x": 1},
             "tensors": {"u": {"variables": ["a"], "offsets": {"time": offsets[0]}},
                         "v": {"variables": ["b"], "offsets": {"time": offsets[1]}}},
@@ -53,7 +56,8 @@ def test_spacing(batchfs, tmp_path, seed):
     run = Run(batchfs, tmp_path, write(tmp_path / "s.zarr", times), view)
     low, high = min(offsets[0] + offsets[1]), max(offsets[0] + offsets[1])
     n = len(times)
-    whole = [s for s in range(0, n, stride) if s + min(low, 0) >= 0 and s + max(high, 0) + size <= n]
+    whole = [s for s in range(0, n, stride)
+             if s + min(low, 0) >= 0 and s + max(high, 0) + size <= n]
     left = [s for s in whole if is_regular(times[s + low:s + high + size], step)]
     if not left:
         assert "samples.spacing.time: no sample is left" in run.refusal()
@@ -66,8 +70,10 @@ def test_spacing(batchfs, tmp_path, seed):
     assert sorted(samples) == list(range(3 * len(left)))
     for row, sample in enumerate(samples):
         start, x = left[sample // 3], sample % 3
-        assert u[row, :, 0].tolist() == [(start + o + i) * 3 + x for o in offsets[0] for i in range(size)]
-        assert v[row, 0].tolist() == [1_000_000 + (start + o + i) * 3 + x for o in offsets[1] for i in range(size)]
+        assert u[row, :, 0].tolist() == [(start + o + i) * 3 + x for o in offsets[0]
+                                         for i in range(size)]
+        assert v[row, 0].tolist() == [1_000_000 + (start + o + i) * 3 + x for o in offsets[1]
+                                      for i in range(size)]
 
 
 def test_no_window_crosses_a_missing_date_and_ranks_agree(batchfs, tmp_path):
@@ -75,7 +81,8 @@ def test_no_window_crosses_a_missing_date_and_ranks_agree(batchfs, tmp_path):
     times = labels(rng, "6h", 200, 9)
     store = write(tmp_path / "s.zarr", times)
     view = {"window": {"time": {"size": 3, "stride": 1}}, "variables": ["a"], "batch": {"size": 8},
-            "samples": {"spacing": {"time": "6h"}}, "order": {"shuffle": "block", "seed": 3, "buffer": 2}}
+            "samples": {"spacing": {"time": "6h"}},
+            "order": {"shuffle": "block", "seed": 3, "buffer": 2}}
     run = Run(batchfs, tmp_path, store, view)
     plan = run.plan()
     consistent(plan)
@@ -91,9 +98,11 @@ def test_no_window_crosses_a_missing_date_and_ranks_agree(batchfs, tmp_path):
 
 
 def test_without_spacing_a_warning_counts_the_samples_across_gaps(batchfs, tmp_path):
-    times = np.delete(pd.date_range("2000-01-01", periods=60, freq="6h").values.astype("M8[ns]"), [10, 30, 31])
+    times = np.delete(pd.date_range("2000-01-01", periods=60, freq="6h").values.astype("M8[ns]"),
+                      [10, 30, 31])
     store = write(tmp_path / "s.zarr", times)
-    run = Run(batchfs, tmp_path, store, {"window": {"time": {"size": 3, "stride": 1}, "x": 1}, "variables": ["a"]})
+    run = Run(batchfs, tmp_path, store,
+              {"window": {"time": {"size": 3, "stride": 1}, "x": 1}, "variables": ["a"]})
     across = 3 * sum(not is_regular(times[s:s + 3], "6h") for s in range(len(times) - 2))
     plan = run.plan()
     assert plan["samples"] == plan["windows"] == 3 * (len(times) - 2) and plan["dropped"] == {}
@@ -102,9 +111,11 @@ def test_without_spacing_a_warning_counts_the_samples_across_gaps(batchfs, tmp_p
     text = batchfs.bytes("plan", store, "--view", run.file).decode()
     assert f"Warning: {warning}" in text
     # One position a sample, and regular times: nothing to warn of.
-    assert Run(batchfs, tmp_path, store, {"window": {"time": 1}, "variables": ["a"]}).plan()["warnings"] == []
+    assert Run(batchfs, tmp_path, store,
+               {"window": {"time": 1}, "variables": ["a"]}).plan()["warnings"] == []
     regular = write(tmp_path / "r.zarr", times[:10])
-    assert Run(batchfs, tmp_path, regular, {"window": {"time": 3}, "variables": ["a"]}).plan()["warnings"] == []
+    assert Run(batchfs, tmp_path, regular,
+               {"window": {"time": 3}, "variables": ["a"]}).plan()["warnings"] == []
 
 
 def position(times, start, duration):
@@ -120,8 +131,8 @@ def position(times, start, duration):
 
 
 CHOICES = {"6h": ["-12h", "-6h", "0h", "6h", "12h", "1d"], "1d": ["-2d", "-1d", "0h", "24h", "48h"],
-           "30min": ["-1h", "-30min", "0h", "30m", "90min"], "1mo": ["-2mo", "-1mo", "0h", "1mo", "3mo"],
-           "1y": ["-1y", "0h", "12mo", "2y"]}
+           "30min": ["-1h", "-30min", "0h", "30m", "90min"],
+           "1mo": ["-2mo", "-1mo", "0h", "1mo", "3mo"], "1y": ["-1y", "0h", "12mo", "2y"]}
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -139,7 +150,8 @@ def test_offsets_by_duration(batchfs, tmp_path, seed):
     view = {"window": {"x": 1, "time": {"size": size, "stride": stride}},
             "tensors": {"u": {"variables": ["a"], "offsets": {"time": offsets}},
                         "v": {"variables": ["a"], "offsets": {"time": steps}}},
-            "batch": {"size": 10_000}, "order": {"shuffle": ["none", "block"][seed % 2], "seed": seed}}
+            "batch": {"size": 10_000},
+            "order": {"shuffle": ["none", "block"][seed % 2], "seed": seed}}
     if reserve:
         view["reserve"] = {"time": reserve}
     if seed % 4 == 1:
@@ -172,8 +184,10 @@ def test_offsets_by_duration(batchfs, tmp_path, seed):
     for row, sample in enumerate(samples):
         x, start = divmod(sample, len(left))
         start = left[start]
-        assert u[row, :, 0].tolist() == [(p + i) * 3 + x for p in at(start, offsets) for i in range(size)]
-        assert v[row, :, 0].tolist() == [(start + o + i) * 3 + x for o in steps for i in range(size)]
+        assert u[row, :, 0].tolist() == [(p + i) * 3 + x for p in at(start, offsets)
+                                         for i in range(size)]
+        assert v[row, :, 0].tolist() == [(start + o + i) * 3 + x for o in steps
+                                         for i in range(size)]
 
 
 def test_views_with_the_same_reserve_have_the_same_samples(batchfs, tmp_path):
@@ -183,8 +197,10 @@ def test_views_with_the_same_reserve_have_the_same_samples(batchfs, tmp_path):
     for lead, reserve in ((1, [-2, 12]), (4, [-2, 12]), (12, [-2, 12]),
                           (1, ["-12h", "72h"]), (4, ["-12h", "72h"]), (12, ["-12h", "72h"])):
         name = [lead] if isinstance(reserve[0], int) else [f"{6 * lead}h"]
-        view = {"window": {"time": {"size": 1}}, "reserve": {"time": reserve}, "samples": {"spacing": {"time": "6h"}},
-                "tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"], "offsets": {"time": name}}},
+        view = {"window": {"time": {"size": 1}},
+                "reserve": {"time": reserve}, "samples": {"spacing": {"time": "6h"}},
+                "tensors": {"x": {"variables": ["a"]},
+                            "y": {"variables": ["a"], "offsets": {"time": name}}},
                 "batch": 1000, "order": {"shuffle": "global", "seed": 3}}
         run = Run(batchfs, tmp_path, store, view)
         x, y = run.tensor("x"), run.tensor("y")
@@ -205,7 +221,8 @@ def test_durations_of_windows(batchfs, tmp_path, window, spacing, size, stride):
         view["samples"] = {"spacing": {"time": spacing}}
         times = np.delete(times, [7])
     run = Run(batchfs, tmp_path, write(tmp_path / "s.zarr", times), view)
-    left = [s for s in range(0, len(times) - size + 1, stride) if is_regular(times[s:s + size], "6h")]
+    left = [s for s in range(0, len(times) - size + 1, stride)
+            if is_regular(times[s:s + size], "6h")]
     a = run.tensor("a")
     assert a.shape[1] == size and (a[:, 0, 0] // 3).tolist() == left
 
@@ -213,7 +230,8 @@ def test_durations_of_windows(batchfs, tmp_path, window, spacing, size, stride):
 def test_windows_of_months(batchfs, tmp_path):
     times = pd.date_range("2000-01-01", periods=36, freq="MS").values.astype("M8[ns]")
     run = Run(batchfs, tmp_path, write(tmp_path / "s.zarr", times),
-              {"window": {"time": {"size": "1y", "stride": "3mo"}}, "variables": ["a"], "batch": 100})
+              {"window": {"time": {"size": "1y", "stride": "3mo"}}, "variables": ["a"],
+               "batch": 100})
     a = run.tensor("a")
     assert a.shape[:2] == (9, 12) and (a[:, 0, 0] // 3).tolist() == list(range(0, 27, 3))
 
@@ -222,15 +240,20 @@ def test_windows_of_months(batchfs, tmp_path):
 @pytest.mark.parametrize("freq", ["1D", "12h", "SMS"])
 def test_months_after_days_with_gaps(batchfs, tmp_path, freq, duration):
     """Where the day is missing there is no sample: no other day of the month takes its place."""
-    times = np.delete(pd.date_range("2003-11-01", "2005-03-31", freq=freq).values.astype("M8[ns]"), slice(3, None, 7))
+    times = np.delete(pd.date_range("2003-11-01", "2005-03-31", freq=freq).values.astype("M8[ns]"),
+                      slice(3, None, 7))
     run = Run(batchfs, tmp_path, write(tmp_path / "s.zarr", times),
-              {"window": {"time": 1}, "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["0h", duration]}}}, "batch": 10_000})
+              {"window": {"time": 1},
+               "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["0h", duration]}}},
+               "batch": 10_000})
     u = run.tensor("u")[:, :, 0] // 3
-    assert u.tolist() == [[s, position(times, s, duration)] for s in range(len(times)) if position(times, s, duration) >= 0]
+    assert u.tolist() == [[s, position(times, s, duration)] for s in range(len(times))
+                          if position(times, s, duration) >= 0]
 
 
-FIELDS = {"month": lambda t: t.month, "day": lambda t: t.day, "hour": lambda t: t.hour, "minute": lambda t: t.minute,
-          "dayofyear": lambda t: t.dayofyear, "year": lambda t: t.year, "weekday": lambda t: t.weekday}
+FIELDS = {"month": lambda t: t.month, "day": lambda t: t.day, "hour": lambda t: t.hour,
+          "minute": lambda t: t.minute, "dayofyear": lambda t: t.dayofyear,
+          "year": lambda t: t.year, "weekday": lambda t: t.weekday}
 SEASON = {"DJF": [12, 1, 2], "MAM": [3, 4, 5], "JJA": [6, 7, 8], "SON": [9, 10, 11]}
 
 
@@ -253,40 +276,48 @@ def test_where(batchfs, tmp_path, seed):
         condition["from"], condition["to"] = str(index[20]), str(index[130])
         good &= (index >= index[20]) & (index <= index[130])
     footprint = bool(seed % 2)
-    size, stride, offsets = int(rng.integers(1, 4)), int(rng.integers(1, 3)), [[0], [-1, 2], [1]][seed % 3]
+    size, stride, offsets = int(rng.integers(1, 4)), int(rng.integers(1, 3)), [
+        [0], [-1, 2], [1]][seed % 3]
     where = {"time": condition, "x": {"from": 10, "to": 30}}
     if footprint:
         (where if seed % 4 == 1 else condition)["of"] = "footprint"
     view = {"window": {"time": {"size": size, "stride": stride}, "x": 1},
-            "tensors": {"u": {"variables": ["a"], "offsets": {"time": offsets}}}, "samples": {"where": where},
-            "batch": 10_000, "order": {"shuffle": ["none", "global", "block"][seed % 3], "seed": seed}}
+            "tensors": {"u": {"variables": ["a"], "offsets": {"time": offsets}}},
+            "samples": {"where": where}, "batch": 10_000,
+            "order": {"shuffle": ["none", "global", "block"][seed % 3], "seed": seed}}
     run = Run(batchfs, tmp_path, write(tmp_path / "s.zarr", times, x=5), view)
     low, high, n = min(offsets), max(offsets), len(times)
-    whole = [s for s in range(0, n, stride) if s + min(low, 0) >= 0 and s + max(high, 0) + size <= n]
+    whole = [s for s in range(0, n, stride)
+             if s + min(low, 0) >= 0 and s + max(high, 0) + size <= n]
     left = [s for s in whole if (good[s + low:s + high + size].all() if footprint else good[s])]
     if not left:
-        assert f"samples.where.time: {'no sample is left' if good.any() else 'none of'}" in run.refusal()
+        assert f"samples.where.time: {'no sample is left' if good.any() else 'none of'}" in (
+            run.refusal())
         return
     plan = run.plan()
-    assert plan["windows"] == 5 * len(whole) and plan["dropped"] == {"where": 5 * len(whole) - 3 * len(left)}
+    assert plan["windows"] == 5 * len(whole) and plan["dropped"] == {"where": 5 * len(whole)
+                                                                         - 3 * len(left)}
     consistent(plan)
     u = run.tensor("u")
     samples = run.batch(0)["samples"]
     assert sorted(samples) == list(range(3 * len(left)))
     for row, sample in enumerate(samples):
         start, x = left[sample // 3], 1 + sample % 3
-        assert u[row, :, 0].tolist() == [(start + o + i) * 5 + x for o in offsets for i in range(size)]
+        assert u[row, :, 0].tolist() == [(start + o + i) * 5 + x for o in offsets
+                                         for i in range(size)]
 
 
 def test_where_on_a_circle_and_by_positions(batchfs, tmp_path):
     times = pd.date_range("2000-01-01", periods=10, freq="6h").values.astype("M8[ns]")
     lon = np.arange(12) * 30.0
-    ds = xr.Dataset({"a": (("time", "lon"), np.arange(120, dtype="i4").reshape(10, 12))}, {"time": times, "lon": lon})
+    ds = xr.Dataset({"a": (("time", "lon"), np.arange(120, dtype="i4").reshape(10, 12))},
+                    {"time": times, "lon": lon})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ds.to_zarr(tmp_path / "s.zarr", zarr_format=2)
     view = {"window": {"lon": {"size": 3, "stride": 1, "wrap": True}, "time": 1}, "batch": 1000,
-            "samples": {"where": {"lon": {"from": 300, "to": 60, "wrap": True}, "time": ["#2", "2000-01-02T00"]}}}
+            "samples": {"where": {"lon": {"from": 300, "to": 60, "wrap": True},
+                                  "time": ["#2", "2000-01-02T00"]}}}
     starts = lambda: Run(batchfs, tmp_path, tmp_path / "s.zarr", view).tensor("a")[:, 0, 0].tolist()
     assert starts() == [t * 12 + x for x in (0, 1, 2, 10, 11) for t in (2, 4)]
     view["samples"]["where"]["of"] = "footprint"
@@ -303,7 +334,8 @@ def man_page():
 
 
 @pytest.mark.parametrize("buffer", [1, 3, 1 << 20])
-@pytest.mark.parametrize("hours, skip", [([0, 12], False), ([0, 6, 12, 18], False), ([0, 6, 12, 18], True)])
+@pytest.mark.parametrize("hours, skip",
+                         [([0, 12], False), ([0, 6, 12, 18], False), ([0, 6, 12, 18], True)])
 def test_block_order_of_what_is_left(batchfs, tmp_path, buffer, hours, skip):
     """Groups are of the starts that are left in a chunk; the order is that of the page's Python."""
     rng = np.random.default_rng(7)
@@ -327,9 +359,11 @@ def test_block_order_of_what_is_left(batchfs, tmp_path, buffer, hours, skip):
     axes = [(len(left), 0, group if len(set(group)) > 1 else group[0]), (5, 0, 2)]
     assert (len(set(group)) > 1) == (len(hours) == 4 or len(times) % 8 != 0)
     count = 5 * len(left)
-    is_sample = lambda w: not skip or not np.isnan(values[left[w // 5]:left[w // 5] + 2, w % 5]).any()
+    is_sample = (lambda w: not skip
+                 or not np.isnan(values[left[w // 5]:left[w // 5] + 2, w % 5]).any())
     kept = [w for w in range(count) if is_sample(w)]
-    expected = [kept.index(w) for w in man_page()["block_skipping"](is_sample, count, 5, 3, buffer, axes)]
+    expected = [kept.index(w)
+                for w in man_page()["block_skipping"](is_sample, count, 5, 3, buffer, axes)]
     assert run.batch(0, 3)["samples"] == expected
     plan = run.plan()
     consistent(plan)
@@ -352,14 +386,16 @@ def test_nan_skipped_in_windows_at_labels(batchfs, tmp_path):
             tmp_path / "s.zarr", zarr_format=2, encoding={"a": {"chunks": (6, 2)}})
     for select in (None, [str(t) for t in times[3:60:2]]):
         offsets, size = ["-24h", "0h", "12h"], 2
-        view = {"window": {"time": {"size": size, "stride": 1}}, "batch": 1000, "missing": {"nan": "skip"},
+        view = {"window": {"time": {"size": size, "stride": 1}},
+                "batch": 1000, "missing": {"nan": "skip"},
                 "tensors": {"u": {"variables": ["a"], "offsets": {"time": offsets}}}}
         mine, data = times, values
         if select:
             view["select"] = {"time": select}
             mine, data = times[3:60:2], values[3:60:2]
         at = lambda s: [position(mine, s, o) for o in offsets]
-        left = [s for s in range(len(mine) - size + 1) if all(p >= 0 and p + size <= len(mine) for p in at(s))]
+        left = [s for s in range(len(mine) - size + 1)
+                if all(p >= 0 and p + size <= len(mine) for p in at(s))]
         full = [s for s in left if not any(np.isnan(data[p:p + size]).any() for p in at(s))]
         assert 0 < len(full) < len(left)
         run = Run(batchfs, tmp_path, tmp_path / "s.zarr", view)
@@ -367,13 +403,16 @@ def test_nan_skipped_in_windows_at_labels(batchfs, tmp_path):
         assert plan["dropped"]["missing"] == len(left) - len(full)
         consistent(plan)
         u = run.tensor("u")
-        assert u.tolist() == [[data[p + i].tolist() for p in at(s) for i in range(size)] for s in full]
+        assert u.tolist() == [[data[p + i].tolist() for p in at(s) for i in range(size)]
+                              for s in full]
 
 
 def test_padded_windows_at_labels(batchfs, tmp_path):
-    times = np.delete(pd.date_range("2000-01-01", periods=12, freq="6h").values.astype("M8[ns]"), [5])
+    times = np.delete(pd.date_range("2000-01-01", periods=12, freq="6h").values.astype("M8[ns]"),
+                      [5])
     store = write(tmp_path / "s.zarr", times)
-    view = {"window": {"time": {"size": 3, "stride": 2, "edge": "pad", "pad_value": -1}}, "batch": 100,
+    view = {"window": {"time": {"size": 3, "stride": 2, "edge": "pad", "pad_value": -1}},
+            "batch": 100,
             "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["0h", "12h"]}}}}
     u = Run(batchfs, tmp_path, store, view).tensor("u")[:, :, 0]
     n = len(times)
@@ -395,27 +434,32 @@ def test_plan_and_scan_count_the_chunks_that_samples_touch(batchfs, tmp_path):
         warnings.simplefilter("ignore")
         xr.Dataset({"a": (("time", "x"), values)}, {"time": times}).to_zarr(
             tmp_path / "s.zarr", zarr_format=2, encoding={"a": {"chunks": (10, 2)}})
-    view = {"window": {"time": {"size": 2, "stride": 1}}, "batch": 1000, "samples": {"where": {"time": {"month": [7]}}},
-            "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["-3d", "0h"]}}}, "missing": {"nan": "skip"}}
+    view = {"window": {"time": {"size": 2, "stride": 1}},
+            "batch": 1000, "samples": {"where": {"time": {"month": [7]}}},
+            "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["-3d", "0h"]}}},
+            "missing": {"nan": "skip"}}
     july = np.flatnonzero(pd.DatetimeIndex(times).month == 7)
     held = {p for s in july for o in (-3, 0) for p in (s + o, s + o + 1)}
     run = Run(batchfs, tmp_path, tmp_path / "s.zarr", view)
     plan = run.plan()
     assert plan["chunks"] == len({p // 10 for p in held})
-    missing = sum(any(np.isnan(values[s + o + i, 0]) for o in (-3, 0) for i in (0, 1)) for s in july)
+    missing = sum(any(np.isnan(values[s + o + i, 0]) for o in (-3, 0) for i in (0, 1))
+                  for s in july)
     assert plan["dropped"]["missing"] == missing > 0 and plan["samples"] == len(july) - missing
 
 
 def test_channels_are_named_after_durations(batchfs, tmp_path):
     times = pd.date_range("2000-01-01", periods=12, freq="6h").values.astype("M8[ns]")
-    view = {"window": {"time": 1}, "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["-12h", "0h"]},
-                                                     "stack": "channel", "dims": ["channel", "x"]}}}
+    view = {"window": {"time": 1},
+            "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["-12h", "0h"]},
+                              "stack": "channel", "dims": ["channel", "x"]}}}
     plan = Run(batchfs, tmp_path, write(tmp_path / "s.zarr", times), view).plan()
     assert plan["tensors"][0]["channels"] == ["a_-12h", "a_0h"]
 
 
 def test_the_starter_view_has_the_spacing_of_regular_times(batchfs, tmp_path):
-    for freq, step in (("6h", "6h"), ("1D", "1d"), ("MS", "1mo"), ("YS", "1y"), ("30min", "30min"), ("ME", "1mo")):
+    for freq, step in (("6h", "6h"), ("1D", "1d"), ("MS", "1mo"), ("YS", "1y"), ("30min", "30min"),
+                       ("ME", "1mo")):
         times = pd.date_range("2000-01-01", periods=30, freq=freq).values.astype("M8[ns]")
         store = write(tmp_path / f"{freq}.zarr", times)
         starter = json.loads(batchfs.bytes("view", store))

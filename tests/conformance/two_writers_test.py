@@ -1,6 +1,8 @@
-"""Two processes that write the same output at once: one of them is refused, and the output is that of the other, whole.
+"""Two processes that write the same output at once: one of them is refused, and the output is that
+of the other, whole.
 
-Each output is compared byte by byte with one that a single process wrote, and its values with the store's.
+Each output is compared byte by byte with one that a single process wrote, and its values with the
+store's.
 """
 
 import fcntl
@@ -46,12 +48,13 @@ def command(place, form, run=0):
 
 
 def start(words, out):
-    return subprocess.Popen([PROGRAM, *map(str, words), "-o", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                            text=True)
+    return subprocess.Popen([PROGRAM, *map(str, words), "-o", str(out)], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True)
 
 
 def is_locked(path):
-    """Does another process hold the lock? (If not, it does not get it for a moment, and is refused itself.)"""
+    """Does another process hold the lock? (If not, it does not get it for a moment, and is refused
+    itself.)"""
     try:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -63,12 +66,14 @@ def is_locked(path):
 
 
 def contents(path):
-    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*")
+            if file.is_file()}
 
 
 @pytest.fixture(scope="module")
 def alone(batchfs, place):
-    """The output of a run that nothing disturbed; its values are those of the store where numpy or zarr-python read it."""
+    """The output of a run that nothing disturbed; its values are those of the store where numpy or
+    zarr-python read it."""
     made = {}
 
     def output(form, run=0):
@@ -77,9 +82,11 @@ def alone(batchfs, place):
             batchfs.bytes(*command(place, form, run), "-o", out)
             values = zarr.open_group(place / "s.zarr", mode="r")["a"][:]
             if form in ("rechunk", "zarr"):
-                assert np.array_equal(zarr.open_group(out, mode="r")["a"][:].reshape(values.shape), values)
+                assert np.array_equal(zarr.open_group(out, mode="r")["a"][:].reshape(values.shape),
+                                      values)
             if form == "npz":
-                batches = [np.load(file)["a"] for file in sorted(out.rglob("*.npz")) if zipfile.is_zipfile(file)]
+                batches = [np.load(file)["a"] for file in sorted(out.rglob("*.npz"))
+                           if zipfile.is_zipfile(file)]
                 assert np.array_equal(np.concatenate(batches).reshape(values.shape), values)
             made[form, run] = contents(out)
         return made[form, run]
@@ -124,10 +131,12 @@ def test_of_two_that_begin_at_once_one_writes_all(place, alone, tmp_path, form, 
         first = start(command(place, form), out)
         time.sleep(draw.choice([0, 0, 0.002, 0.005, 0.01, 0.02]))
         second = start(command(place, form, other), out)
-        ended = {run: (process.communicate(timeout=60)[1], process.returncode) for run, process in ((0, first), ("second", second))}
+        ended = {run: (process.communicate(timeout=60)[1], process.returncode)
+                 for run, process in ((0, first), ("second", second))}
         good = [run for run, (_, code) in ended.items() if code == 0]
         for said, code in ended.values():
-            assert code == 0 or (code == 1 and (BUSY in said or (other == 1 and OTHER_RUN in said))), said
+            assert code == 0 or (code == 1
+                                 and (BUSY in said or (other == 1 and OTHER_RUN in said))), said
         # The same run may find the output finished; another one never may.
         assert good and (len(good) == 1 or other == 0), (number, ended)
         assert contents(out) == alone(form, other if good[-1] == "second" else 0), (number, ended)
@@ -141,8 +150,10 @@ def test_two_with_the_same_task_are_refused_and_other_tasks_are_not(batchfs, pla
     with open(out / ".batchfs/lock-0", "wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert "another process writes task 0" in batchfs.refusal(*share, "--task", 0, "-o", out)
-        assert json.loads(batchfs.bytes(*share, "--task", 1, "--json", "-o", out))["state"] == "task done"
-    assert json.loads(batchfs.bytes(*share, "--task", 0, "--json", "-o", out))["state"] == "finished"
+        assert json.loads(batchfs.bytes(*share, "--task", 1, "--json", "-o",
+                                        out))["state"] == "task done"
+    assert json.loads(batchfs.bytes(*share, "--task", 0, "--json", "-o",
+                                    out))["state"] == "finished"
     batchfs.bytes(*share, "--task", 1, "-o", tmp_path / "whole")
     batchfs.bytes(*share, "--task", 0, "-o", tmp_path / "whole")
     assert contents(out) == contents(tmp_path / "whole")

@@ -10,7 +10,8 @@ def view_file(folder, view):
 
 
 def batch(batchfs, folder, store, view, number=0, tensor="x"):
-    return batchfs.npy("batch", store, "--view", view_file(folder, view), "--batch", number, "--tensor", tensor)
+    return batchfs.npy("batch", store, "--view", view_file(folder, view), "--batch", number,
+                       "--tensor", tensor)
 
 
 def refused(batchfs, folder, store, view):

@@ -30,7 +30,8 @@ def dataset():
     )
 
 
-@pytest.fixture(scope="module", params=[(2, (5, 4, 13, 7)), (3, (1, 4, 13, 18)), (3, (8, 1, 5, 18))],
+@pytest.fixture(scope="module",
+                params=[(2, (5, 4, 13, 7)), (3, (1, 4, 13, 18)), (3, (8, 1, 5, 18))],
                 ids=["v2", "v3-step", "v3-mixed"])
 def store(request, tmp_path_factory):
     version, (t, l, y, x) = request.param
@@ -50,12 +51,13 @@ class Batches:
         self.file.write_text(json.dumps(view))
 
     def tensor(self, name, batch, epoch=0, *more):
-        return self.batchfs.npy("batch", self.store, "--view", self.file, "--epoch", epoch, "--batch", batch,
-                                "--tensor", name, "--format", "npy", *more)
+        return self.batchfs.npy("batch", self.store, "--view", self.file, "--epoch", epoch,
+                                "--batch", batch, "--tensor", name, "--format", "npy", *more)
 
     def samples(self, batch, epoch=0, *more):
-        return json.loads(self.batchfs.bytes("batch", self.store, "--view", self.file, "--epoch", epoch,
-                                             "--batch", batch, "--format", "json", *more))["samples"]
+        return json.loads(self.batchfs.bytes("batch", self.store, "--view", self.file, "--epoch",
+                                             epoch, "--batch", batch, "--format", "json",
+                                             *more))["samples"]
 
     def plan(self):
         return json.loads(self.batchfs.bytes("plan", self.store, "--view", self.file, "--json"))
@@ -88,19 +90,22 @@ def equal(actual, expected):
 def test_windows_with_stride_and_wrap(batchfs, store, tmp_path):
     path, ds = store
     view = {"variables": ["t2m", "q"],
-            "window": {"lat": {"size": 5, "stride": 3}, "lon": {"size": 6, "stride": 5, "wrap": True}, "time": 2},
+            "window": {"lat": {"size": 5, "stride": 3},
+                       "lon": {"size": 6, "stride": 5, "wrap": True}, "time": 2},
             "batch": {"size": 7}}
     batches = Batches(batchfs, tmp_path, path, view)
-    positions = list(itertools.product(starts(Y, 5, 3), starts(X, 6, 5, wrap=True), starts(T, 2, 2)))
+    positions = list(itertools.product(starts(Y, 5, 3), starts(X, 6, 5, wrap=True),
+                                       starts(T, 2, 2)))
     plan = batches.plan()
     assert plan["samples"] == len(positions) and plan["batches"] == -(-len(positions) // 7)
     for b in (0, 3, plan["batches"] - 1):
         mine = positions[7 * b:7 * b + 7]
         assert batches.samples(b) == list(range(7 * b, 7 * b + len(mine)))
         for name in ("t2m", "q"):
-            expected = np.stack([window(ds[name].values, ds[name].dims, dict(zip(("lat", "lon", "time"), p)),
-                                        {"lat": 5, "lon": 6, "time": 2}, {}, {"lon": True}, {"lon": X})
-                                 for p in mine])
+            expected = np.stack(
+                [window(ds[name].values, ds[name].dims, dict(zip(("lat", "lon", "time"), p)),
+                        {"lat": 5, "lon": 6, "time": 2}, {}, {"lon": True}, {"lon": X})
+                 for p in mine])
             equal(batches.tensor(name, b), expected)
 
 
@@ -109,8 +114,8 @@ def test_tensors_offsets_stack_dims_and_dtype(batchfs, store, tmp_path):
     view = {"select": {"level": [500, 850], "time": {"from": "2000-01-02", "to": "2000-01-05"}},
             "window": {"time": 1},
             "tensors": {
-                "x": {"variables": ["t2m", "q", "msl"], "offsets": {"time": [-2, 0]}, "stack": "channel",
-                      "dims": ["time", "channel", "lat", "lon"]},
+                "x": {"variables": ["t2m", "q", "msl"], "offsets": {"time": [-2, 0]},
+                      "stack": "channel", "dims": ["time", "channel", "lat", "lon"]},
                 "y": {"variables": ["q"], "offsets": {"time": [1]}},
                 "flat": {"variables": ["q", "t2m"], "stack": "all", "dims": ["all", "time"]},
                 "maps": {"variables": ["q", "t2m"], "stack": "all"}},
@@ -122,20 +127,23 @@ def test_tensors_offsets_stack_dims_and_dtype(batchfs, store, tmp_path):
     for b in range(len(positions) // 4):
         mine = positions[4 * b:4 * b + 4]
         x = np.stack([np.concatenate([sub.t2m.values[[s - 2, s]][:, None], sub.q.values[[s - 2, s]],
-                                      sub.msl.values[[s - 2, s]][:, None].astype("f4")], axis=1) for s in mine])
+                                      sub.msl.values[[s - 2, s]][:, None].astype("f4")], axis=1)
+                      for s in mine])
         equal(batches.tensor("x", b), x)
         equal(batches.tensor("y", b), np.stack([sub.q.values[s + 1:s + 2] for s in mine]))
-        flat = np.stack([np.concatenate([sub.q.values[s].ravel(), sub.t2m.values[s].ravel()])[:, None] for s in mine])
+        flat = np.stack([np.concatenate([sub.q.values[s].ravel(),
+                                         sub.t2m.values[s].ravel()])[:, None] for s in mine])
         equal(batches.tensor("flat", b), flat)
         equal(batches.tensor("maps", b),
-              np.stack([np.concatenate([sub.q.values[s], sub.t2m.values[s][None]])[:, None] for s in mine]))
+              np.stack([np.concatenate([sub.q.values[s], sub.t2m.values[s][None]])[:, None]
+                        for s in mine]))
 
 
 @pytest.mark.parametrize("remainder", ["keep", "drop", "pad"])
 def test_remainder_and_ranks(batchfs, store, tmp_path, remainder):
     path, ds = store
-    view = {"variables": ["t2m"], "window": {"time": 1}, "batch": {"size": 5, "remainder": remainder},
-            "order": {"shuffle": "global", "seed": 3}}
+    view = {"variables": ["t2m"], "window": {"time": 1},
+            "batch": {"size": 5, "remainder": remainder}, "order": {"shuffle": "global", "seed": 3}}
     batches = Batches(batchfs, tmp_path, path, view)
     count = {"keep": 5, "drop": 4, "pad": 5}[remainder]
     assert batches.plan()["batches"] == count
@@ -149,10 +157,11 @@ def test_remainder_and_ranks(batchfs, store, tmp_path, remainder):
         mine = list(range(rank, count, 2))
         for local, b in enumerate(mine if remainder != "drop" else mine[:count // 2]):
             assert batches.samples(local, 0, "--rank", rank, "--world", 2) == everything[b]
-    equal(batches.tensor("t2m", 1, 2), np.stack([ds.t2m.values[s:s + 1] for s in batches.samples(1, 2)]))
+    equal(batches.tensor("t2m", 1, 2),
+          np.stack([ds.t2m.values[s:s + 1] for s in batches.samples(1, 2)]))
 
 
-# ---- the shuffle, as batchfs-view(5) describes it --------------------------------------------------------
+# ---- the shuffle, as batchfs-view(5) describes it ------------------------------------------------
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -196,16 +205,17 @@ def test_global_shuffle_is_the_documented_one(batchfs, store, tmp_path, epoch):
 
 def test_block_shuffle_is_a_permutation_that_keeps_chunks_together(batchfs, store, tmp_path):
     path, ds = store
-    view = {"variables": ["t2m"], "window": {"time": 1, "lat": {"size": 4, "stride": 1}}, "batch": {"size": 10},
-            "order": {"shuffle": "block", "seed": 2, "buffer": 2}}
+    view = {"variables": ["t2m"], "window": {"time": 1, "lat": {"size": 4, "stride": 1}},
+            "batch": {"size": 10}, "order": {"shuffle": "block", "seed": 2, "buffer": 2}}
     batches = Batches(batchfs, tmp_path, path, view)
     count = batches.plan()["batches"]
     flat = sum((batches.samples(b) for b in range(count)), [])
     assert sorted(flat) == list(range(batches.plan()["samples"])) and flat != sorted(flat)
-    equal(batches.tensor("t2m", 1), np.stack([ds.t2m.values[s // 10:s // 10 + 1, s % 10:s % 10 + 4] for s in flat[10:20]]))
+    equal(batches.tensor("t2m", 1),
+          np.stack([ds.t2m.values[s // 10:s // 10 + 1, s % 10:s % 10 + 4] for s in flat[10:20]]))
 
 
-# ---- xbatcher --------------------------------------------------------------------------------------------
+# ---- xbatcher ------------------------------------------------------------------------------------
 
 XBATCHER = [
     dict(input_dims=dict(time=5)),
@@ -216,12 +226,14 @@ XBATCHER = [
     dict(input_dims=dict(lat=6, lon=6), input_overlap=dict(lat=3), concat_input_dims=True),
     dict(input_dims=dict(lat=6, lon=6), batch_dims=dict(time=10), concat_input_dims=True),
     dict(input_dims=dict(time=5, lat=13, lon=18), batch_dims=dict(time=10), concat_input_dims=True),
-    dict(input_dims=dict(time=4, lat=6), input_overlap=dict(time=3), batch_dims=dict(time=8), concat_input_dims=True),
+    dict(input_dims=dict(time=4, lat=6), input_overlap=dict(time=3), batch_dims=dict(time=8),
+         concat_input_dims=True),
     dict(input_dims=dict(lat=6), input_overlap=dict(time=2), batch_dims=dict(time=6)),
 ]
 
 
-@pytest.mark.parametrize("variables", [["t2m"], ["q"], ["t2m", "msl"], ["mask", "q", "t2m"]], ids="+".join)
+@pytest.mark.parametrize("variables", [["t2m"], ["q"], ["t2m", "msl"], ["mask", "q", "t2m"]],
+                         ids="+".join)
 @pytest.mark.parametrize("form", XBATCHER, ids=lambda form: json.dumps(form))
 def test_xbatcher(batchfs, store, tmp_path, form, variables):
     path, ds = store

@@ -14,7 +14,8 @@ DIMS = ["p", "q", "r", "s", "t"]
 
 
 def random_dataset(rng):
-    """Data variables of some of the dimensions, and index and auxiliary coordinates of all of them."""
+    """Data variables of some of the dimensions, and index and auxiliary coordinates of all of
+    them."""
     names = [str(name) for name in rng.permutation(DIMS)]
     sizes = {name: int(rng.integers(1, 4)) for name in names}
     inner = names[:rng.integers(1, 4)]
@@ -22,7 +23,8 @@ def random_dataset(rng):
     def array(dims):
         return list(dims), rng.normal(size=[sizes[d] for d in dims])
 
-    data = {f"v{i}": array(rng.permutation(inner)[:rng.integers(1, len(inner) + 1)].tolist()) for i in range(rng.integers(1, 3))}
+    data = {f"v{i}": array(rng.permutation(inner)[:rng.integers(1, len(inner) + 1)].tolist())
+            for i in range(rng.integers(1, 3))}
     coords = {name: np.arange(sizes[name]) * 10 for name in names if rng.random() < 0.5}
     for i in range(rng.integers(1, 3)):
         coords[f"k{i}"] = array(rng.permutation(names)[:rng.integers(1, 3)].tolist())
@@ -40,7 +42,8 @@ def test_dimensions_of_coordinates_alone(batchfs, tmp_path, seed):
         data = data.isel({d: 0 for d in selectable})
         view["select"] = {d: "#0" for d in selectable}
     dims = [str(d) for d in rng.permutation(list(data.sizes))]
-    form = {"input_dims": {d: int(rng.integers(1, data.sizes[d] + 1)) for d in dims[:rng.integers(1, len(dims) + 1)]}}
+    form = {"input_dims": {d: int(rng.integers(1, data.sizes[d] + 1))
+                           for d in dims[:rng.integers(1, len(dims) + 1)]}}
     if batch := {d: int(rng.integers(1, data.sizes[d] + 1)) for d in dims if rng.random() < 0.3}:
         form["batch_dims"] = batch
     form["concat_input_dims"] = bool(rng.random() < 0.4)
@@ -55,9 +58,11 @@ def test_dimensions_of_coordinates_alone(batchfs, tmp_path, seed):
     plan = json.loads(batchfs.bytes("plan", tmp_path / "s.zarr", "--view", file, "--json"))
     assert plan["batches"] == len(expected)
     for b in sorted({0, len(expected) // 2, len(expected) - 1}):
-        archive = batchfs.bytes("batch", tmp_path / "s.zarr", "--view", file, "--batch", b, "--format", "npz")
+        archive = batchfs.bytes("batch", tmp_path / "s.zarr", "--view", file, "--batch", b,
+                                "--format", "npz")
         with np.load(io.BytesIO(archive)) as arrays:
             for name in data.data_vars:
-                np.testing.assert_array_equal(arrays[name], expected[b][name].values, f"batch {b}, {name}")
+                np.testing.assert_array_equal(arrays[name], expected[b][name].values,
+                                              f"batch {b}, {name}")
                 (tensor,) = [t for t in plan["tensors"] if t["name"] == name]
                 assert tuple(tensor["dims"]) == expected[b][name].dims

@@ -13,7 +13,8 @@ from conftest import PROGRAM
 
 
 class Core(yaml.SafeLoader):
-    """PyYAML's own parser, with the tags of YAML 1.2's core schema (10.3.2) in place of those of YAML 1.1."""
+    """PyYAML's own parser, with the tags of YAML 1.2's core schema (10.3.2) in place of those of
+    YAML 1.1."""
 
     yaml_implicit_resolvers = {}
 
@@ -43,7 +44,8 @@ def store(tmp_path_factory):
     rng = np.random.default_rng(3)
     ds = xr.Dataset({"no": (("time", "level", "lat"), rng.random((40, 2, 6), "f4")),
                      "2m_temperature": (("time", "lat"), rng.random((40, 6), "f4"))},
-                    {"time": np.arange("2000-01-01", "2000-01-11", np.timedelta64(6, "h"), dtype="M8[ns]"),
+                    {"time": np.arange("2000-01-01", "2000-01-11", np.timedelta64(6, "h"),
+                                       dtype="M8[ns]"),
                      "level": [500, 850], "lat": np.linspace(70.0, -70.0, 6)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -90,8 +92,10 @@ tensors:
     offsets: {time: [1, +2]}
   z: *both
 """,
-    "json": '{"window": {"time": {"size": 0x4}}, "select": {"time": {"from": null, "to": "2000-01-05"}}}',
-    "at a time": "window: {time: 1}\nselect:\n  time: 2000-01-02T06:00\n".replace("time: 1", "lat: 1"),
+    "json": '{"window": {"time": {"size": 0x4}}, "select": {"time": {"from": null, '
+            '"to": "2000-01-05"}}}',
+    "at a time": "window: {time: 1}\nselect:\n"
+                 "  time: 2000-01-02T06:00\n".replace("time: 1", "lat: 1"),
 }
 
 
@@ -100,13 +104,15 @@ def test_a_view_is_what_the_oracle_reads(batchfs, store, tmp_path, text):
     (tmp_path / "v.json").write_text(json.dumps(yaml.load(text, Core)))
     for name in ("v.yaml", "v.yml"):
         (tmp_path / name).write_text(text)
-        for arguments in (["plan", "--json"], ["batch", "--epoch", "1", "--batch", "2", "--format", "npz"],
+        for arguments in (["plan", "--json"],
+                          ["batch", "--epoch", "1", "--batch", "2", "--format", "npz"],
                           ["batch", "--format", "json"]):
             command, *rest = arguments
             wanted = batchfs.bytes(command, store, "--view", tmp_path / "v.json", *rest)
             assert batchfs.bytes(command, store, "--view", tmp_path / name, *rest) == wanted
     if not text.startswith("{"):
-        done = subprocess.run([PROGRAM, "plan", store, "--view", "-", "--json"], input=text.encode(), capture_output=True)
+        done = subprocess.run([PROGRAM, "plan", store, "--view", "-", "--json"],
+                              input=text.encode(), capture_output=True)
         assert done.returncode == 0, done.stderr
         plan = batchfs.bytes("plan", store, "--view", tmp_path / "v.json", "--json")
         assert json.loads(done.stdout)["tensors"] == json.loads(plan)["tensors"]
@@ -116,7 +122,8 @@ def test_a_view_is_what_the_oracle_reads(batchfs, store, tmp_path, text):
     ("window: {time: 1}\nwindow: {lat: 1}\n", "the key 'window' is given twice"),
     ("window: {time: yes}\n", "window.time"),
     ("window: {time: 1}\nbatch_size: 3\n", "unknown key 'batch_size'"),
-    ("window: {time: 1}\nselect: {time: [2000-01-02, *later]}\n", "line 2, column 29: the alias 'later'"),
+    ("window: {time: 1}\nselect: {time: [2000-01-02, *later]}\n",
+     "line 2, column 29: the alias 'later'"),
     ("window: {time: 1}\npad: !!python/name:os.system x\n", "the tag"),
     ("window: {time: 1\n", "not valid YAML at line 2, column 1"),
     ("- window\n", "a view is a JSON object"),

@@ -1,4 +1,5 @@
-"""A store behind a server that goes wrong, mounts of it, and certificates of a private authority."""
+"""A store behind a server that goes wrong, mounts of it, and certificates of a private
+authority."""
 
 import json
 import os
@@ -76,7 +77,8 @@ def mounted(good, batchfs, tmp_path, view_file):
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory):
-    """A private certificate authority and what it has signed for 127.0.0.1: (authority, certificate, key)."""
+    """A private certificate authority and what it has signed for 127.0.0.1: (authority,
+    certificate, key)."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     where = tmp_path_factory.mktemp("tls")
@@ -84,11 +86,13 @@ def authority(tmp_path_factory):
     def openssl(*arguments):
         subprocess.run(["openssl", *arguments], cwd=where, check=True, capture_output=True)
 
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
-            "-subj", "/CN=private authority")
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem",
+            "-days", "2", "-subj", "/CN=private authority")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr",
+            "-subj", "/CN=server")
     (where / "names").write_text("subjectAltName=IP:127.0.0.1\n")
-    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+            "-CAcreateserial",
             "-out", "server.pem", "-days", "2", "-extfile", "names")
     return where / "ca.pem", where / "server.pem", where / "server.key"
 

@@ -38,7 +38,8 @@ def fault_kinds(proxy):
         "304": Fault(status=304),
         "416": Fault(status=416),
         "206 with nothing": Fault(status=206),
-        "a web page": Fault(status=200, headers={"Content-Type": "text/html"}, body=b"<html>Log in</html>"),
+        "a web page": Fault(status=200, headers={"Content-Type": "text/html"},
+                            body=b"<html>Log in</html>"),
         "no answer": Fault(hang_up=True),
         "no HTTP": Fault(raw=b"SSH-2.0-OpenSSH_9.2p1\r\n"),
         "a header without end": Fault(headers={"X-Long": "a" * 400000}),
@@ -48,33 +49,38 @@ def fault_kinds(proxy):
         "half of the pieces": Fault(chunked=True, cut=500),
         "another encoding": Fault(encoding=True),
         "a redirect to nobody": Fault(redirect=lambda path: f"http://127.0.0.1:9/{path}"),
-    }) | kinds({errno.EIO, errno.ESTALE}, {  # of an object that was seen before, an empty answer is another version
-        "200 with nothing": Fault(status=200),
-        "half a header": Fault(raw=b"HTTP/1.1 200 OK\r\nContent-Le"),
-    }) | kinds({errno.EIO, errno.ETIMEDOUT}, {  # finding out may take longer than the connection has
-        "an unknown host": Fault(redirect=lambda path: f"http://no-such-host.invalid/{path}"),
-        "no TLS": Fault(redirect=lambda path: f"https://127.0.0.1:{proxy.port}/{path}"),
-    }) | kinds({errno.EIO}, {  # not all reads suffer from these: chunks outside of shards do not, nor one that came with another
-        "a wrong byte": Fault(corrupt=True),
-        "a wrong range": Fault(shift=3),
-        "a range with less": Fault(lie=5),
-        "a range that is not told": Fault(lose_range=True),
-    }, always=False) | kinds({errno.EACCES}, {
-        "401": Fault(status=401, body=b"no"),
-        "403": Fault(status=403, body=b"no"),
-    }) | kinds({errno.EOPNOTSUPP}, {
-        "a circle": Fault(redirect=lambda path: f"/{path}"),
-        "a redirect that is none": Fault(redirect=lambda path: f"ftp://127.0.0.1/{path}"),
-    }) | kinds({errno.ESTALE}, {
-        "404 of what was there": Fault(status=404),
-    }) | kinds({errno.ESTALE}, {
-        "other versions": Fault(new_etag=True),
-    }, always=False) | kinds(set(), {
-        "latency": Fault(latency=0.02),
-        "jitter": Fault(jitter=0.1),
-        "no ranges": Fault(ignore_range=True),
-        "an interim answer": Fault(early=True),
-        "in pieces": Fault(chunked=True),
-        "closed after each answer": Fault(closes=True),
-        "an end that is the connection's": Fault(unsized=True),
-    }, always=False)
+        # of an object that was seen before, an empty answer is another version
+        }) | kinds({errno.EIO, errno.ESTALE}, {
+            "200 with nothing": Fault(status=200),
+            "half a header": Fault(raw=b"HTTP/1.1 200 OK\r\nContent-Le"),
+            # finding out may take longer than the connection has
+            }) | kinds(
+        {errno.EIO, errno.ETIMEDOUT}, {
+            "an unknown host": Fault(redirect=lambda path: f"http://no-such-host.invalid/{path}"),
+            "no TLS": Fault(redirect=lambda path: f"https://127.0.0.1:{proxy.port}/{path}"),
+            # not all reads suffer from these: chunks outside of shards do not, nor one that came
+            # with another
+            }) | kinds({errno.EIO}, {
+                "a wrong byte": Fault(corrupt=True),
+                "a wrong range": Fault(shift=3),
+                "a range with less": Fault(lie=5),
+                "a range that is not told": Fault(lose_range=True),
+            }, always=False) | kinds({errno.EACCES}, {
+                "401": Fault(status=401, body=b"no"),
+                "403": Fault(status=403, body=b"no"),
+            }) | kinds({errno.EOPNOTSUPP}, {
+                "a circle": Fault(redirect=lambda path: f"/{path}"),
+                "a redirect that is none": Fault(redirect=lambda path: f"ftp://127.0.0.1/{path}"),
+            }) | kinds({errno.ESTALE}, {
+                "404 of what was there": Fault(status=404),
+            }) | kinds({errno.ESTALE}, {
+                "other versions": Fault(new_etag=True),
+            }, always=False) | kinds(set(), {
+                "latency": Fault(latency=0.02),
+                "jitter": Fault(jitter=0.1),
+                "no ranges": Fault(ignore_range=True),
+                "an interim answer": Fault(early=True),
+                "in pieces": Fault(chunked=True),
+                "closed after each answer": Fault(closes=True),
+                "an end that is the connection's": Fault(unsized=True),
+            }, always=False)

@@ -5,8 +5,8 @@
         ... read proxy.url ...
         proxy.requests     # (method, path, headers) of each
 
-A fault is for the first `times` requests of each path that `applies` to (all of them when None), or for a `share` of them
-at random.
+A fault is for the first `times` requests of each path that `applies` to (all of them when None), or
+for a `share` of them at random.
 """
 
 import dataclasses
@@ -42,7 +42,8 @@ class Fault:
     reset: bool = False                   # it closes with a TCP reset
     stall: int | None = None              # bytes of the body after which nothing more comes
     drip: float = 0                       # seconds between two bytes of the body
-    shift: int = 0                        # a range request gets a range that begins so many bytes later
+    # a range request gets a range that begins so many bytes later
+    shift: int = 0
     ignore_range: bool = False            # a range request gets the whole object
     new_etag: bool = False                # every answer has another ETag
     corrupt: bool = False                 # a byte of the body is flipped
@@ -50,8 +51,10 @@ class Fault:
     raw: bytes | None = None              # sent instead of an answer, and the connection closes
     hang_up: bool = False                 # the connection closes without an answer
     early: bool = False                   # an interim answer comes first
-    extend: int = 0                       # a range request gets so many bytes more, and Content-Range agrees
-    block: int = 1                        # a range request gets all blocks of so many bytes that it touches
+    # a range request gets so many bytes more, and Content-Range agrees
+    extend: int = 0
+    # a range request gets all blocks of so many bytes that it touches
+    block: int = 1
     lie: int = 0                          # so many bytes less than in Content-Range
     lose_range: bool = False              # Content-Range does not come
     lose_size: bool = False               # Content-Range does not name the object's size
@@ -59,7 +62,8 @@ class Fault:
     chunked: bool = False                 # in pieces, without Content-Length
     unsized: bool = False                 # until the connection closes
     length: int | None = None             # value of Content-Length
-    shorten: int = 0                      # so many bytes of the object are missing, and every header agrees
+    # so many bytes of the object are missing, and every header agrees
+    shorten: int = 0
     garbage: bool = False                 # the body's bytes are others
     encoding: bool = False                # gzip, although not requested
     closes: bool = False                  # the connection, after each answer
@@ -69,13 +73,15 @@ class Fault:
     applies: object = None                # a function of the path
 
     def concerns(self, path, nth):
-        return ((self.times is None or nth < self.times) and (self.applies is None or self.applies(path)) and
-                (self.share == 1 or random.random() < self.share))
+        return ((self.times is None or nth < self.times)
+                and (self.applies is None or self.applies(path))
+                and (self.share == 1 or random.random() < self.share))
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # header and body come in two parts: the second would wait for an acknowledgement
+    # header and body come in two parts: the second would wait for an acknowledgement
+    disable_nagle_algorithm = True
 
     def log_message(self, *arguments):
         pass
@@ -122,7 +128,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if fault.garbage:
             data = bytes(byte ^ 0xA5 for byte in data)
         info = file.stat()
-        headers = {"ETag": f'"{info.st_mtime_ns:x}-{nth if fault.new_etag else 0}"', "Accept-Ranges": "bytes",
+        headers = {"ETag": f'"{info.st_mtime_ns:x}-{nth if fault.new_etag else 0}"',
+                   "Accept-Ranges": "bytes",
                    "Last-Modified": email.utils.formatdate(info.st_mtime, usegmt=True),
                    "Content-Type": "application/octet-stream"} | fault.headers
         status, body = 200, data
@@ -136,11 +143,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             end = min(int(last) + 1, len(data)) if first and last else len(data)
             if begin >= len(data):
                 return self.send(416, {"Content-Range": f"bytes */{len(data)}"}, b"", fault)
-            begin, end = min(begin + fault.shift, len(data) - 1), min(end + fault.shift + fault.extend, len(data))
-            begin, end = begin // fault.block * fault.block, min(-(-end // fault.block) * fault.block, len(data))
+            begin, end = min(begin + fault.shift, len(data) - 1), min(
+                end + fault.shift + fault.extend, len(data))
+            begin, end = (begin // fault.block * fault.block,
+                          min(-(-end // fault.block) * fault.block, len(data)))
             status, body = 206, data[begin:end - fault.lie]
             if not fault.lose_range:
-                headers["Content-Range"] = f"bytes {begin}-{end - 1}/{'*' if fault.lose_size else len(data)}"
+                headers["Content-Range"] = (f"bytes {begin}-{end - 1}"
+                                            f"/{'*' if fault.lose_size else len(data)}")
         if self.headers.get("If-None-Match") == headers["ETag"]:
             status, body = 304, b""
         if fault.corrupt and body:
@@ -159,7 +169,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             pieces = [body[i:i + 1000] for i in range(0, len(body), 1000)] + [b""]
             body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
         elif not fault.unsized:
-            self.send_header("Content-Length", str(len(body) if fault.length is None else fault.length))
+            self.send_header("Content-Length",
+                             str(len(body) if fault.length is None else fault.length))
         if fault.unsized or fault.closes:
             self.close_connection = True
             self.send_header("Connection", "close")
@@ -180,7 +191,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if ends_early:
             self.close_connection = True
             if fault.reset:
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                           struct.pack("ii", 1, 0))
                 self.connection.close()
 
 
@@ -216,7 +228,8 @@ class FaultProxy:
             scheme = "https"
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate, key)
-            # The handshake in the connection's own thread: one that fails must not hold up the others.
+            # The handshake in the connection's own thread: one that fails must not hold up the
+            # others.
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True,
                                                       do_handshake_on_connect=False)
         self.url = f"{scheme}://127.0.0.1:{self.port}"

@@ -1,12 +1,12 @@
-"""Stores that take much time or memory from a reader that trusts them. Each maker takes a size: the same kind of store, so
-many times as large."""
+"""Stores that take much time or memory from a reader that trusts them. Each maker takes a size: the
+same kind of store, so many times as large."""
 
 import gzip
 import json
 import zipfile
 
-ARRAY = {"zarr_format": 3, "node_type": "array", "shape": [8], "data_type": "uint8", "fill_value": 0,
-         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [8]}},
+ARRAY = {"zarr_format": 3, "node_type": "array", "shape": [8], "data_type": "uint8",
+         "fill_value": 0, "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [8]}},
          "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}]}
 GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 KB, MB = 1 << 10, 1 << 20
@@ -23,7 +23,8 @@ def folder(path, documents):
 
 
 def consolidated(nodes):
-    return {**GROUP, "consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": nodes}}
+    return {**GROUP, "consolidated_metadata": {"kind": "inline", "must_understand": False,
+                                               "metadata": nodes}}
 
 
 def deep_path(path, size):
@@ -34,20 +35,23 @@ def deep_path(path, size):
 def deep_paths(path, size):
     """Paths as deep as is allowed, none of which share a group."""
     tail = "/a" * 62
-    return folder(path, {"zarr.json": consolidated({f"{i:06}{tail}": GROUP for i in range(200 * size)})})
+    return folder(path,
+                  {"zarr.json": consolidated({f"{i:06}{tail}": GROUP for i in range(200 * size)})})
 
 
 def many_keys(path, size):
-    return folder(path, {"zarr.json": {**ARRAY, "attributes": {f"key-{i}": i for i in range(12_500 * size)}}})
+    return folder(
+        path, {"zarr.json": {**ARRAY, "attributes": {f"key-{i}": i for i in range(12_500 * size)}}})
 
 
 def many_arrays(path, size):
-    return folder(path, {"zarr.json": consolidated({f"array-{i:06}": ARRAY for i in range(1000 * size)})})
+    return folder(path,
+                  {"zarr.json": consolidated({f"array-{i:06}": ARRAY for i in range(1000 * size)})})
 
 
 def many_arrays_v2(path, size):
-    array = {"zarr_format": 2, "shape": [8], "chunks": [8], "dtype": "|S1", "order": "C", "compressor": None,
-             "fill_value": None, "filters": None}
+    array = {"zarr_format": 2, "shape": [8], "chunks": [8], "dtype": "|S1", "order": "C",
+             "compressor": None, "fill_value": None, "filters": None}
     nodes = {".zgroup": {"zarr_format": 2}}
     for i in range(1000 * size):
         nodes[f"{i}/.zarray"] = array
@@ -59,7 +63,8 @@ def zipped(text):
     """A zarr.json of 15 MB times the size, and a thousandth of that as it is stored."""
     def make(path, size):
         path = path.with_suffix(".zip")
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("zarr.json", "w") as out:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(
+                "zarr.json", "w") as out:
             head, part, tail = text
             out.write(head)
             for _ in range(15 * size):
@@ -86,8 +91,10 @@ def stacked_gzip(path, size):
     for _ in range(2):
         chunk = gzip.compress(chunk)
     codecs = [{"name": "bytes"}] + [{"name": "gzip", "configuration": {"level": 1}}] * levels
-    return folder(path, {"zarr.json": {**ARRAY, "shape": [64 * KB], "codecs": codecs, "chunk_grid": {
-        "name": "regular", "configuration": {"chunk_shape": [64 * KB]}}}, "c/0": chunk})
+    return folder(path, {"zarr.json": {**ARRAY, "shape": [64 * KB], "codecs": codecs,
+                                       "chunk_grid": {"name": "regular",
+                                                      "configuration": {"chunk_shape": [64 * KB]}}},
+                         "c/0": chunk})
 
 
 METADATA = {
@@ -98,8 +105,12 @@ METADATA = {
     "many arrays of characters": many_arrays_v2,
     "a zip of many members": many_members,
     "a zip of blanks": zipped((b'{"zarr_format": 3,', b" ", b'"node_type": "group"}')),
-    "a zip of brackets": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": [0', b",[]", b"]}}")),
-    "a zip of one string": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": "', b"x", b'"}}')),
-    "a zip of numbers": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": [0', b",1", b"]}}")),
-    "a zip of digits": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": ', b"1", b"}}")),
+    "a zip of brackets": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": [0',
+                                 b",[]", b"]}}")),
+    "a zip of one string": zipped(
+        (b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": "', b"x", b'"}}')),
+    "a zip of numbers": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": [0',
+                                b",1", b"]}}")),
+    "a zip of digits": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": ',
+                               b"1", b"}}")),
 }

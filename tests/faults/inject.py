@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Systematic fault injection: the n-th malloc, open, read, ... of a command fails, for one n after another.
+"""Systematic fault injection: the n-th malloc, open, read, ... of a command fails, for one n after
+another.
 
     BATCHFS=build/batchfs python3 tests/faults/inject.py --points 2000
 
-For each scenario (a command, or a mount with a reader) the calls of each kind are counted in a run without
-faults. Then the scenario runs once for each point (kind, n, once or from then on), at most `--points` of a
-kind: the first call of each place of the program, and where fewer places call, others spread over all calls.
-A run is right if it ends in time with the same output as without faults, or with
-exit code 1 and one line of error; readers of a mount get the right bytes or an error. A crash, a hang, another
-exit code, a second line or a wrong byte is a finding.
+For each scenario (a command, or a mount with a reader) the calls of each kind are counted in a run
+without faults. Then the scenario runs once for each point (kind, n, once or from then on), at most
+`--points` of a kind: the first call of each place of the program, and where fewer places call,
+others spread over all calls. A run is right if it ends in time with the same output as without
+faults, or with exit code 1 and one line of error; readers of a mount get the right bytes or an
+error. A crash, a hang, another exit code, a second line or a wrong byte is a finding.
 Prints a line for each finding and a table; ends with 1 if anything was found.
 """
 
@@ -57,14 +58,15 @@ KINDS = {
 
 class State(ctypes.Structure):
     """struct State of inject.c."""
-    _fields_ = [("calls", ctypes.c_long * 16), ("failed", ctypes.c_long), ("kind", ctypes.c_long), ("at", ctypes.c_long),
-                ("persists", ctypes.c_long), ("error", ctypes.c_long)]
+    _fields_ = [("calls", ctypes.c_long * 16), ("failed", ctypes.c_long), ("kind", ctypes.c_long),
+                ("at", ctypes.c_long), ("persists", ctypes.c_long), ("error", ctypes.c_long)]
 
 
 def build_library(directory):
     """Compiles inject.c; the path of the library."""
     library = pathlib.Path(directory) / "inject.so"
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", library, HERE / "inject.c"], check=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", library,
+                    HERE / "inject.c"], check=True)
     return library
 
 
@@ -81,10 +83,12 @@ def make_store(directory):
          "latitude": np.linspace(70.0, -70.0, 8), "longitude": np.arange(0, 360, 22.5)})
     store = directory / "store.zarr"
     data.to_zarr(store, zarr_format=3, consolidated=False,
-                 encoding={"t": {"chunks": (4, 8, 16), "shards": (12, 8, 16)}, "q": {"chunks": (4, 8, 16)}})
+                 encoding={"t": {"chunks": (4, 8, 16), "shards": (12, 8, 16)},
+                           "q": {"chunks": (4, 8, 16)}})
     view = directory / "view.json"
-    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 6},
-                                "order": {"shuffle": "global", "seed": 3}, "formats": ["npy"]}))
+    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "variables": ["t", "q"],
+                                "batch": {"size": 6}, "order": {"shuffle": "global", "seed": 3},
+                                "formats": ["npy"]}))
     return store, view
 
 
@@ -125,8 +129,9 @@ class Command:
 
     def run(self, environment, scratch):
         arguments = [str(a).replace("SCRATCH", str(scratch)) for a in self.arguments]
-        with subprocess.Popen([PROGRAM, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, start_new_session=True) as process:
+        with subprocess.Popen([PROGRAM, *arguments], env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              start_new_session=True) as process:
             try:
                 out, err = process.communicate(timeout=LIMIT)
             except subprocess.TimeoutExpired:
@@ -152,7 +157,8 @@ class Command:
 
 
 class Inspect(Command):
-    """`inspect --json`, which reads values of coordinates, and names those that it could not read."""
+    """`inspect --json`, which reads values of coordinates, and names those that it could not
+    read."""
 
     def judge(self, expected, outcome):
         if outcome.code == 0 and outcome.stdout != expected.stdout:
@@ -169,7 +175,8 @@ class Plan(Command):
     """`plan --json`, which measures some chunks, and names those that it could not read."""
 
     def judge(self, expected, outcome):
-        if outcome.code == 0 and outcome.stdout != expected.stdout and json.loads(outcome.stdout)["unreadable"]:
+        if (outcome.code == 0 and outcome.stdout != expected.stdout
+                and json.loads(outcome.stdout)["unreadable"]):
             return None
         return super().judge(expected, outcome)
 
@@ -203,9 +210,10 @@ class Mount(Command):
             outcome.stdout = got
             return outcome
         finally:
-            plain = {k: v for k, v in environment.items() if k not in ("LD_PRELOAD", "INJECT_STATE")}
-            subprocess.run([PROGRAM, "umount", "--lazy", directory], env=plain, capture_output=True, check=False,
-                           timeout=LIMIT)
+            plain = {k: v for k, v in environment.items()
+                     if k not in ("LD_PRELOAD", "INJECT_STATE")}
+            subprocess.run([PROGRAM, "umount", "--lazy", directory], env=plain, capture_output=True,
+                           check=False, timeout=LIMIT)
             if os.path.ismount(directory):
                 subprocess.run(["umount", "-l", directory], capture_output=True, check=False)
             end_of_processes(str(directory))
@@ -256,7 +264,8 @@ def kill_daemon(directory):
 
 
 def abort_connection(directory):
-    """Has the kernel answer all requests of a mount whose daemon does not. Needs root and fusectl."""
+    """Has the kernel answer all requests of a mount whose daemon does not. Needs root and
+    fusectl."""
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         fields = line.split()
         if fields[4] == str(directory):
@@ -281,7 +290,8 @@ def scenarios(directory):
                 "--select", "time=2000-01-02", *small),
         Command("statistics", "statistics", store, "--view", view, *small),
         Mount("mount", store, view, files, "--wait", "20", *small),
-        Mount("mount without passthrough", store, view, files, "--wait", "20", "--no-passthrough", *small),
+        Mount("mount without passthrough", store, view, files, "--wait", "20", "--no-passthrough",
+              *small),
         Mount("takeover", store, view, files, "--wait", "20", *small, kill=True),
     ]
 
@@ -291,20 +301,21 @@ class Injector:
 
     def __init__(self, directory, caller=None):
         """`caller`: only calls from libraries with this in their path count."""
-        self.directory, self.library, self.runs = pathlib.Path(directory), build_library(directory), 0
+        self.directory, self.library, self.runs = pathlib.Path(directory), build_library(
+            directory), 0
         self.caller = caller
 
     def run(self, scenario, kind=None, at=0, persists=False, trace=None, places=None):
-        """The outcome and the state of the calls afterwards. The file `trace` gets the stack of the failed call,
-        the file `places` all calls, see inject.c."""
+        """The outcome and the state of the calls afterwards. The file `trace` gets the stack of the
+        failed call, the file `places` all calls, see inject.c."""
         self.runs += 1
         scratch = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
-        state = State(kind=-1 if kind is None else list(KINDS).index(kind), at=at, persists=persists,
-                      error=0 if kind is None else KINDS[kind][0])
+        state = State(kind=-1 if kind is None else list(KINDS).index(kind), at=at,
+                      persists=persists, error=0 if kind is None else KINDS[kind][0])
         file = scratch / "state"
         file.write_bytes(bytes(state))
-        environment = {**os.environ, "LD_PRELOAD": str(self.library), "INJECT_STATE": str(file), "HOME": str(scratch),
-                       "TMPDIR": str(scratch)}
+        environment = {**os.environ, "LD_PRELOAD": str(self.library), "INJECT_STATE": str(file),
+                       "HOME": str(scratch), "TMPDIR": str(scratch)}
         for name, value in (("INJECT_TRACE", trace), ("INJECT_PLACES", places),
                             ("INJECT_CALLER", self.caller)):
             if value is not None:
@@ -364,7 +375,8 @@ def progress(line):
 
 
 def show(injector, scenario, point):
-    """Runs one point, written as malloc:8196 or read:3+, and prints its end and the call's stack."""
+    """Runs one point, written as malloc:8196 or read:3+, and prints its end and the call's
+    stack."""
     kind, at = point.split(":")
     trace = injector.directory / "trace"
     trace.unlink(missing_ok=True)
@@ -387,7 +399,8 @@ def try_points(injector, scenario, options, tried, found):
     points = []
     for kind in options.kinds.split():
         number = list(KINDS).index(kind)
-        chosen = points_of(state.calls[number], firsts.get(number, []), options.points, options.seed)
+        chosen = points_of(state.calls[number], firsts.get(number, []), options.points,
+                           options.seed)
         for persists in [False, True] if KINDS[kind][1] else [False]:
             points += [(kind, at, persists) for at in chosen]
 
@@ -414,8 +427,9 @@ def try_points(injector, scenario, options, tried, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--points", type=int, default=200, help="of each kind and scenario, at most")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--points", type=int, default=200,
+                        help="of each kind and scenario, at most")
     parser.add_argument("--kinds", default=DEFAULT_KINDS, help="separated by spaces")
     parser.add_argument("--only", help="scenarios whose name contains this")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000,

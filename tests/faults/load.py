@@ -3,10 +3,11 @@
 
     BATCHFS=build/batchfs python3 tests/faults/load.py --seconds 10
 
-For each kind, first all requests for chunks suffer, then three of ten at random, then none. Meanwhile eight readers open
-random batches, go through epochs and read parts of arrays; each read must give the right bytes, or fail as the kind must,
-and soon. Then everything must be readable again, without mounting anew, and when nobody reads any more, nothing may
-be in flight, nobody wait, and no byte of the budget be in use. Prints a table and, as JSON, its sums; ends with 1 when
+For each kind, first all requests for chunks suffer, then three of ten at random, then none.
+Meanwhile eight readers open random batches, go through epochs and read parts of arrays; each read
+must give the right bytes, or fail as the kind must, and soon. Then everything must be readable
+again, without mounting anew, and when nobody reads any more, nothing may be in flight, nobody wait,
+and no byte of the budget be in use. Prints a table and, as JSON, its sums; ends with 1 when
 anything was wrong.
 """
 
@@ -31,17 +32,21 @@ from fault_kinds import fault_kinds  # noqa: E402
 from fault_proxy import Fault, FaultProxy  # noqa: E402
 from watching import eventually  # noqa: E402
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 READERS = 8
 # seconds: longer than any read, on however slow a machine: requests end after 5, those who wait for
 # memory after this
 LONG = 60
 SAMPLES, WIDTH, BATCH = 192, 1000, 6
 ARRAYS = ["x", "w"]  # in shards, and in chunks of their own
-MEMORY = 600 << 10  # more than the readers hold, less than two epochs: chunks are asked for again and again
-OPTIONS = ["--timeout", "2", "--retries", "1", "--wait", str(LONG), "--idle", "0.5", "--memory", str(MEMORY)]
+# more than the readers hold, less than two epochs: chunks are asked for again and again
+MEMORY = 600 << 10
+OPTIONS = ["--timeout", "2", "--retries", "1", "--wait", str(LONG), "--idle", "0.5", "--memory",
+           str(MEMORY)]
 MODES = [[], ["--no-passthrough"]]  # of the mounts, in turn
-GAUGES = ["readers_waiting", "readers_waiting_for_memory", "memory_used", "memory_mapped_after_close", "memory_spare", "chunk_cache_bytes"]
+GAUGES = ["readers_waiting", "readers_waiting_for_memory", "memory_used",
+          "memory_mapped_after_close", "memory_spare", "chunk_cache_bytes"]
 ERRORS = errno.errorcode | {errno.EOPNOTSUPP: "EOPNOTSUPP"}  # which has two names
 
 
@@ -74,7 +79,8 @@ class Seen:
     """The results of the reads of a kind."""
     kind: str
     right: int = 0
-    refused: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by errno
+    # by errno
+    refused: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     longest: float = 0  # seconds that a read took
     back: float = 0     # seconds until everything could be read again
     leaked: int = 0     # bytes
@@ -85,7 +91,8 @@ class Mount:
     def __init__(self, origin, directory, url, options):
         self.directory = directory
         self.values = {name: (origin / f"{name}.bin").read_bytes() for name in ARRAYS}
-        subprocess.run([PROGRAM, "mount", url, directory, "--view", origin / "v.json", *OPTIONS, *options], check=True)
+        subprocess.run([PROGRAM, "mount", url, directory, "--view", origin / "v.json", *OPTIONS,
+                        *options], check=True)
         self.pid = self.status()["pid"]
 
     def end(self):
@@ -97,11 +104,13 @@ class Mount:
     def batch(self, epoch, number, name):
         """(path, its data)"""
         size = BATCH * WIDTH * 4
-        return f"views/v/epoch-{epoch:04}/batch-{number:06}/{name}.npy", self.values[name][number * size : (number + 1) * size]
+        return (f"views/v/epoch-{epoch:04}/batch-{number:06}/{name}.npy",
+                self.values[name][number * size : (number + 1) * size])
 
     def all(self):
         """Everything that is read: each batch of an epoch, each array."""
-        found = [self.batch(0, number, name) for number in range(SAMPLES // BATCH) for name in ARRAYS]
+        found = [self.batch(0, number, name) for number in range(SAMPLES // BATCH)
+                 for name in ARRAYS]
         return found + [(f"arrays/{name}/values.npy", self.values[name]) for name in ARRAYS]
 
     def read(self, path, whole, offset, size):
@@ -109,7 +118,8 @@ class Mount:
         try:
             fd = os.open(self.directory / path, os.O_RDONLY)
             try:
-                return 0 if os.pread(fd, size, 4096 + offset) == whole[offset : offset + size] else -1
+                return 0 if os.pread(fd, size, 4096
+                                         + offset) == whole[offset : offset + size] else -1
             finally:
                 os.close(fd)
         except OSError as error:
@@ -118,12 +128,14 @@ class Mount:
     def gauges(self):
         """The gauges that are not zero."""
         told = self.status()
-        levels = {name: told[name] for name in GAUGES} | {name: told["store"][name] for name in ["requests_in_flight", "requests_waiting"]}
+        levels = {name: told[name] for name in GAUGES} | {name: told["store"][name] for name in [
+            "requests_in_flight", "requests_waiting"]}
         return {name: value for name, value in levels.items() if value != 0}
 
 
 def at_random(mount, chance):
-    """Parts of files, for ever: (path, its data, offset, size). The kernel asks for all of a large part piece by piece."""
+    """Parts of files, for ever: (path, its data, offset, size). The kernel asks for all of a large
+    part piece by piece."""
     while True:
         path, whole = chance.choice(mount.all())
         yield path, whole, chance.randrange(len(whole)), chance.choice([4, 5000, 50000])
@@ -139,7 +151,8 @@ def in_order(mount, chance):
 
 
 def load(mount, kind, seconds, seed, seen):
-    """Runs the readers for `seconds` and adds their results to `seen`. Returns how many reads succeeded."""
+    """Runs the readers for `seconds` and adds their results to `seen`. Returns how many reads
+    succeeded."""
     until = time.monotonic() + seconds
     lock, before = threading.Lock(), seen.right
 
@@ -156,11 +169,13 @@ def load(mount, kind, seconds, seed, seen):
                 elif result in kind.errors:
                     seen.refused[result] += 1
                 else:
-                    seen.wrong.append(f"{path}: {'wrong bytes' if result == -1 else os.strerror(result)}")
+                    seen.wrong.append(
+                        f"{path}: {'wrong bytes' if result == -1 else os.strerror(result)}")
             if now > until:
                 return
 
-    threads = [threading.Thread(target=reader, args=(number,), daemon=True) for number in range(READERS)]
+    threads = [threading.Thread(target=reader, args=(number,), daemon=True)
+               for number in range(READERS)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -206,19 +221,24 @@ def check_some(names, origin, directory, options, seconds, seed):
             kinds = fault_kinds(proxy)
             # From now on the versions of all objects are known, and none of their bytes are in
             # memory.
-            wrong = [path for path, whole in mount.all() if mount.read(path, whole, 0, len(whole)) != 0]
-            assert wrong == [] and eventually(lambda: not mount.gauges(), LONG), (wrong, mount.status())
-            return [check(name, kinds[name], mount, proxy, seconds, f"{seed} {name}") for name in names]
+            wrong = [path for path, whole in mount.all()
+                     if mount.read(path, whole, 0, len(whole)) != 0]
+            assert wrong == [] and eventually(lambda: not mount.gauges(), LONG), (
+                wrong, mount.status())
+            return [check(name, kinds[name], mount, proxy, seconds, f"{seed} {name}")
+                    for name in names]
         finally:
             mount.end()
 
 
 def run(names, seconds, at_once, seed, scratch):
-    """The results for each kind. Each server has a process: what it does must not hold up another's readers."""
-    with concurrent.futures.ProcessPoolExecutor(at_once, multiprocessing.get_context("fork")) as pool:
+    """The results for each kind. Each server has a process: what it does must not hold up another's
+    readers."""
+    with concurrent.futures.ProcessPoolExecutor(at_once,
+                                                multiprocessing.get_context("fork")) as pool:
         pool.submit(make_store, scratch).result()
-        running = [pool.submit(check_some, names[i::at_once], scratch, scratch / f"mnt{i}", MODES[i % 2], seconds, seed)
-                   for i in range(at_once)]
+        running = [pool.submit(check_some, names[i::at_once], scratch, scratch / f"mnt{i}",
+                               MODES[i % 2], seconds, seed) for i in range(at_once)]
         found = {seen.kind: seen for one in running for seen in one.result()}
     return [found[name] for name in names]
 
@@ -227,25 +247,30 @@ def table(found):
     yield f"{'kind':<32}{'right':>7}  {'refused':<20}{'longest wait':>12}{'back after':>12}"
     for seen in found:
         refused = ", ".join(f"{count} {ERRORS[number]}" for number, count in seen.refused.items())
-        yield f"{seen.kind:<32}{seen.right:>7}  {refused:<20}{seen.longest:>10.2f} s{seen.back:>10.2f} s"
+        (yield f"{seen.kind:<32}{seen.right:>7}  {refused:<20}{seen.longest:>10.2f} "
+               f"s{seen.back:>10.2f} s")
 
 
 def main():
     names = list(fault_kinds(None))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=5, help="of each kind, twice")
-    parser.add_argument("--kind", action="append", choices=names, metavar="KIND", help="this one; may be repeated")
+    parser.add_argument("--kind", action="append", choices=names, metavar="KIND",
+                        help="this one; may be repeated")
     parser.add_argument("--at-once", type=int, default=8, help="so many mounts")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     arguments = parser.parse_args()
     names = arguments.kind or names
     with tempfile.TemporaryDirectory(prefix="batchfs-load-", ignore_cleanup_errors=True) as scratch:
-        found = run(names, arguments.seconds, min(arguments.at_once, len(names)), arguments.seed, pathlib.Path(scratch))
+        found = run(names, arguments.seconds, min(arguments.at_once, len(names)), arguments.seed,
+                    pathlib.Path(scratch))
     wrong = [f"{seen.kind}: {text}" for seen in found for text in seen.wrong]
     print("\n".join(table(found)))
-    print(json.dumps({"kinds": len(found), "seed": arguments.seed, "right": sum(seen.right for seen in found),
+    print(json.dumps({"kinds": len(found), "seed": arguments.seed,
+                      "right": sum(seen.right for seen in found),
                       "refused": sum(seen.refused.total() for seen in found), "wrong": len(wrong),
-                      "leaked_bytes": sum(seen.leaked for seen in found), "longest_wait": max(seen.longest for seen in found)}))
+                      "leaked_bytes": sum(seen.leaked for seen in found),
+                      "longest_wait": max(seen.longest for seen in found)}))
     for text in wrong[:40]:
         print(text, file=sys.stderr)
     sys.exit(1 if wrong else 0)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Programs that do anything a program may do with files that it can only read, against a model of what they must see.
+"""Programs that do anything a program may do with files that it can only read, against a model of
+what they must see.
 
     BATCHFS=build/batchfs python3 tests/faults/model.py --seed 17 --seconds 60 --processes 8
 
-A seed makes a store, views and what each process does; the same store is mounted with passthrough and without. Every
-result is compared with model_tree.py. With --kills the processes that serve are killed at random moments. Ends with 1,
-and names the operation, the seed and the step, when anything differed. Without --seed the seeds that failed before
-(model_seeds.txt) come first, and one that fails now is added to them.
+A seed makes a store, views and what each process does; the same store is mounted with passthrough
+and without. Every result is compared with model_tree.py. With --kills the processes that serve are
+killed at random moments. Ends with 1, and names the operation, the seed and the step, when anything
+differed. Without --seed the seeds that failed before (model_seeds.txt) come first, and one that
+fails now is added to them.
 """
 
 import argparse
@@ -25,7 +27,8 @@ import traceback
 import model_reader
 import model_tree
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 KEPT = pathlib.Path(__file__).with_name("model_seeds.txt")
 MODES = {"passthrough": [], "served": ["--no-passthrough"]}
 LONG = 120  # seconds that no operation takes, on however slow a machine
@@ -52,7 +55,8 @@ def status(directory):
 def child_of(supervisor):
     """The process that serves; None when there is none now."""
     try:
-        children = pathlib.Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+        children = pathlib.Path(
+            f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
     except FileNotFoundError:
         return None
     return int(children[0]) if children else None
@@ -69,7 +73,8 @@ class Mounts:
             directory = scratch / name
             directory.mkdir()
             files = [part for view in views for part in ("--view", scratch / f"{view}.json")]
-            subprocess.run([PROGRAM, "mount", store, directory, *files, "--memory", str(memory), *options], check=True)
+            subprocess.run([PROGRAM, "mount", store, directory, *files, "--memory", str(memory),
+                            *options], check=True)
             self.directories.append(directory)
         self.pids = [status(directory)["pid"] for directory in self.directories]
         self.supervisors = [parent_of(pid) for pid in self.pids]
@@ -81,7 +86,8 @@ class Mounts:
             log = (directory / ".batchfs/log").read_text()[-2000:]
             if not killed and told["pid"] != pid:
                 yield f"{directory.name}: process {pid} died\n{log}"
-            if told["errors"] or told["readers_waiting"] or told["memory_used"] > told["memory_budget"]:
+            if (told["errors"] or told["readers_waiting"]
+                    or told["memory_used"] > told["memory_budget"]):
                 yield f"{directory.name}: {told}\n{log}"
 
     def end(self):
@@ -90,14 +96,16 @@ class Mounts:
 
 
 class Reader:
-    """A process of model_reader.py. It writes what it is about to do into `says`, where it can be read when it hangs."""
+    """A process of model_reader.py. It writes what it is about to do into `says`, where it can be
+    read when it hangs."""
 
     def __init__(self, scratch, number, seed, seconds, share, killed):
         self.number, self.says = number, scratch / f"says-{number}"
         self.says.write_bytes(bytes(model_reader.SAYS))
         arguments = [scratch, number, seed, seconds, share, int(killed)]
-        self.process = subprocess.Popen([sys.executable, model_reader.__file__, *map(str, arguments)], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
+        self.process = subprocess.Popen([sys.executable, model_reader.__file__,
+                                         *map(str, arguments)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def finish(self, until):
         """(steps, what differed or None)"""
@@ -110,7 +118,8 @@ class Reader:
         if self.process.returncode == 0:
             return int(output), None
         text = errors.decode()[-3000:]
-        return 0, f"process {self.number} ended with {self.process.returncode} in {self.doing()}: {text}"
+        return (0, f"process {self.number} ended with {self.process.returncode} in "
+                   f"{self.doing()}: {text}")
 
     def doing(self):
         return self.says.read_bytes().rstrip(b"\0").decode(errors="replace")
@@ -134,41 +143,50 @@ def run(seed, seconds, processes, kills, scratch):
     memory = chance.choice([64, 128, 256]) << 20
     mounts = Mounts(scratch, store, views, memory)
     try:
-        tree = model_tree.make_tree(store, views, chunks, chance, mounts.directories[0], scratch / "blob")
+        tree = model_tree.make_tree(store, views, chunks, chance, mounts.directories[0],
+                                    scratch / "blob")
         with (scratch / "tree").open("wb") as file:
-            pickle.dump(model_reader.Known(tree.folders, tree.files, tree.inodes, tree.large, [str(d) for d in mounts.directories]), file)
+            pickle.dump(model_reader.Known(tree.folders, tree.files, tree.inodes, tree.large,
+                                           [str(d) for d in mounts.directories]), file)
         start = time.monotonic()
         # Half of the memory for the batches that they hold: opening a batch must never wait for
         # another forever.
-        readers = [Reader(scratch, n, seed, seconds, memory // 2 // processes, kills) for n in range(processes)]
-        killed = kill_at_random(mounts, random.Random(f"kills {seed}"), start + seconds) if kills else 0
+        readers = [Reader(scratch, n, seed, seconds, memory // 2 // processes, kills)
+                   for n in range(processes)]
+        killed = kill_at_random(mounts, random.Random(f"kills {seed}"), start
+                                    + seconds) if kills else 0
         done = [reader.finish(start + seconds + LONG) for reader in readers]
         wrong = [text for _, text in done if text is not None]
         wrong += mounts.differences(kills)
-        line = {"seed": seed, "operations": sum(steps for steps, _ in done), "files": len(tree.files), "memory": memory,
-                "kills": killed, "formats": {name: view["formats"] for name, view in views.items()}, "differences": len(wrong)}
+        line = {"seed": seed, "operations": sum(steps for steps, _ in done),
+                "files": len(tree.files), "memory": memory, "kills": killed,
+                "formats": {name: view["formats"] for name, view in views.items()},
+                "differences": len(wrong)}
         return json.dumps(line), wrong
     finally:
         mounts.end()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seeds", type=int, default=1, help="so many, each for --seconds")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--kills", action="store_true")
     arguments = parser.parse_args()
-    fresh = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    fresh = (arguments.seed if arguments.seed is not None
+             else random.SystemRandom().randrange(1 << 32))
     again = [] if arguments.seed is not None else kept_seeds()
     failed = False
     for seed in again + [fresh + i for i in range(arguments.seeds)]:
         seconds = min(arguments.seconds, 3) if seed in again else arguments.seconds
         print(f"seed {seed}", flush=True)
-        with tempfile.TemporaryDirectory(prefix="batchfs-model-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(prefix="batchfs-model-",
+                                         ignore_cleanup_errors=True) as scratch:
             try:
-                line, wrong = run(seed, seconds, arguments.processes, arguments.kills, pathlib.Path(scratch))
+                line, wrong = run(seed, seconds, arguments.processes, arguments.kills,
+                                  pathlib.Path(scratch))
                 print(line, flush=True)
             except Exception:
                 wrong = [f"before the processes began: {traceback.format_exc()}"]

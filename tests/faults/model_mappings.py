@@ -43,11 +43,15 @@ class Mappings:
         self.make_room(len(one.data))
         if fd not in self.open:
             return
-        begin = self.chance.randrange(len(one.data)) // PAGE * PAGE if self.chance.random() < 0.5 else 0
-        length = self.chance.choice([len(one.data) - begin, self.chance.randrange(1, len(one.data) - begin + 1), len(one.data) - begin + 2 * PAGE])
+        begin = (self.chance.randrange(len(one.data)) // PAGE * PAGE if self.chance.random() < 0.5
+                 else 0)
+        length = self.chance.choice([len(one.data) - begin,
+                                     self.chance.randrange(1, len(one.data) - begin + 1),
+                                     len(one.data) - begin + 2 * PAGE])
         shared, writable = self.chance.random() < 0.5, self.chance.random() < 0.5
         self.say("map", one.path, begin, length, shared, writable)
-        flags = (mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE) | (mmap.MAP_POPULATE if self.chance.random() < 0.2 else 0)
+        flags = (mmap.MAP_SHARED if shared
+                 else mmap.MAP_PRIVATE) | (mmap.MAP_POPULATE if self.chance.random() < 0.2 else 0)
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         address = libc.mmap(None, length, protection, flags, fd, begin)
         if shared and writable:
@@ -73,7 +77,8 @@ class Mappings:
         for place, byte in one.own.items():
             if at <= place < at + size:
                 expected[place - at] = byte
-        must_be(ctypes.string_at(one.address + at, size), bytes(expected), one.path, one.begin, at, size)
+        must_be(ctypes.string_at(one.address + at, size), bytes(expected), one.path, one.begin, at,
+                size)
     do_look_at_mapping.weight = 15
 
     def do_write_to_mapping(self):
@@ -89,7 +94,8 @@ class Mappings:
     def do_advise_mapping(self):
         if (one := self.mapping()) is None:
             return
-        advice = self.chance.choice([mmap.MADV_NORMAL, mmap.MADV_RANDOM, mmap.MADV_SEQUENTIAL, mmap.MADV_WILLNEED, mmap.MADV_DONTNEED])
+        advice = self.chance.choice([mmap.MADV_NORMAL, mmap.MADV_RANDOM, mmap.MADV_SEQUENTIAL,
+                                     mmap.MADV_WILLNEED, mmap.MADV_DONTNEED])
         self.say("advise mapping", one.path, advice)
         must_be(libc.madvise(one.address, one.length, advice), 0, one.path, "madvise", advice)
         if advice == mmap.MADV_DONTNEED:

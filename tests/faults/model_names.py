@@ -17,15 +17,19 @@ class Names:
     def check_attributes(self, info, path, directory):
         folder = path in self.known.folders
         size = 0 if folder else self.known.files[path][1]
-        must_be((info.st_mode, info.st_size, info.st_nlink), (0o040555 if folder else 0o100444, size, 2 if folder else 1), path)
+        must_be((info.st_mode, info.st_size, info.st_nlink),
+                (0o040555 if folder else 0o100444, size, 2 if folder else 1), path)
         must_be(info.st_ino, self.known.inodes[path], path, "inode number")
-        must_be((info.st_blksize, info.st_blocks), (1 << 20 if path.endswith("/values.npy") else 4096, -(-size // 512)), path)
-        must(info.st_atime == info.st_mtime == info.st_ctime == self.times.setdefault(directory, info.st_mtime), path, "times")
+        must_be((info.st_blksize, info.st_blocks),
+                (1 << 20 if path.endswith("/values.npy") else 4096, -(-size // 512)), path)
+        must(info.st_atime == info.st_mtime == info.st_ctime
+                 == self.times.setdefault(directory, info.st_mtime), path, "times")
 
     # ---- names ----
 
     def do_stat(self):
-        directory, path = self.directory(), self.chance.choice([self.file(), self.chance.choice(self.folders)])
+        directory, path = self.directory(), self.chance.choice([self.file(),
+                                                                self.chance.choice(self.folders)])
         self.say("stat", directory, path)
         whole = os.path.join(directory, path)
         how = self.chance.randrange(4)
@@ -50,14 +54,18 @@ class Names:
         names = sorted(self.known.folders[folder]) or ["batch-000000.npy"]
         name = self.chance.choice(names)
         cut = self.chance.randrange(len(name))
-        wrong = self.chance.choice([name + "~", name.upper(), name[:cut], name[:cut] + name[cut + 1:], name + ".npy", name[:cut] + "0" + name[cut:],
-                                    " " + name, "batch-999999.npy", "x" * LONGEST, name.replace("0", "1"), "\xff" + name, "batch-"])
+        wrong = self.chance.choice([name + "~", name.upper(), name[:cut],
+                                    name[:cut] + name[cut + 1:], name + ".npy",
+                                    name[:cut] + "0" + name[cut:], " " + name, "batch-999999.npy",
+                                    "x" * LONGEST, name.replace("0", "1"), "\xff" + name, "batch-"])
         path = os.path.join(folder, wrong)
-        if wrong in ("", ".", "..") or path in self.known.folders or path in self.known.files or "epoch-" in wrong or "rank-" in wrong:
+        if (wrong in ("", ".", "..") or path in self.known.folders or path in self.known.files
+                or "epoch-" in wrong or "rank-" in wrong):
             return
         self.say("missing", path)
         directory = self.directory()
-        action = self.chance.choice([os.stat, os.lstat, lambda p: os.open(p, os.O_RDONLY), os.listdir, os.readlink, lambda p: os.stat(p + "/more")])
+        action = self.chance.choice([os.stat, os.lstat, lambda p: os.open(p, os.O_RDONLY),
+                                     os.listdir, os.readlink, lambda p: os.stat(p + "/more")])
         must_fail(errno.ENOENT, action, os.path.join(directory, path))
 
     def do_wrong_kind(self):
@@ -67,7 +75,8 @@ class Names:
         must_fail(errno.ENOTDIR, os.stat, file + "/")
         must_fail(errno.ENOTDIR, os.listdir, file)
         must_fail(errno.EINVAL, os.readlink, file)
-        must_fail(errno.ENAMETOOLONG, os.stat, os.path.join(os.path.dirname(file), "y" * (LONGEST + 1)))
+        must_fail(errno.ENAMETOOLONG, os.stat,
+                  os.path.join(os.path.dirname(file), "y" * (LONGEST + 1)))
         must_fail(errno.EACCES, os.execv, file, ["x"])
         folder = os.open(os.path.dirname(file), os.O_RDONLY)
         must_fail(errno.EISDIR, os.read, folder, 10)
@@ -76,13 +85,17 @@ class Names:
     def do_write(self):
         directory, path = self.directory(), self.file()
         file = os.path.join(directory, path)
-        must_fail(errno.EROFS, self.chance.choice([
-            lambda: os.open(file, os.O_RDWR), lambda: os.open(file + "new", os.O_WRONLY | os.O_CREAT), lambda: os.unlink(file),
-            lambda: os.rename(file, file + "x"), lambda: os.truncate(file, 0), lambda: os.mkdir(file + "d"), lambda: os.utime(file)]))
+        must_fail(errno.EROFS,
+                  self.chance.choice([lambda: os.open(file, os.O_RDWR),
+                                      lambda: os.open(file + "new", os.O_WRONLY | os.O_CREAT),
+                                      lambda: os.unlink(file), lambda: os.rename(file, file + "x"),
+                                      lambda: os.truncate(file, 0), lambda: os.mkdir(file + "d"),
+                                      lambda: os.utime(file)]))
 
     def do_access(self):
         file = os.path.join(self.directory(), self.file())
-        must(os.access(file, os.R_OK) and not os.access(file, os.W_OK) and not os.access(file, os.X_OK), file)
+        must(os.access(file, os.R_OK) and not os.access(file, os.W_OK)
+                 and not os.access(file, os.X_OK), file)
 
     def do_statfs(self):
         path = os.path.join(self.directory(), self.file())
@@ -91,7 +104,8 @@ class Names:
         must(info.f_blocks > 0 and info.f_flag & os.ST_RDONLY, path)
 
     def do_extended_attributes(self):
-        must_fail(errno.EOPNOTSUPP, os.getxattr, os.path.join(self.directory(), self.file()), "user.a")
+        must_fail(errno.EOPNOTSUPP, os.getxattr, os.path.join(self.directory(), self.file()),
+                  "user.a")
 
     # ---- listings ----
 

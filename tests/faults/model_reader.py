@@ -1,6 +1,8 @@
-"""One process of model.py: it does one thing after another, drawn by its seed, and compares each with what is known.
+"""One process of model.py: it does one thing after another, drawn by its seed, and compares each
+with what is known.
 
-Ends with 0 and prints how many steps it did; with 1 and a traceback whose last line names operation, seed and step.
+Ends with 0 and prints how many steps it did; with 1 and a traceback whose last line names
+operation, seed and step.
 """
 
 import ctypes
@@ -79,7 +81,8 @@ class Reader(Names, Mappings):
             try:
                 getattr(self, name)()
             except Exception as error:
-                raise Different(f"{name[3:]}: {error} (seed {self.seed}, step {self.step})") from error
+                raise Different(f"{name[3:]}: {error} (seed "
+                                f"{self.seed}, step {self.step})") from error
         self.say("ending")
         while self.mapped:
             self.unmap(self.mapped[0])
@@ -107,14 +110,17 @@ class Reader(Names, Mappings):
     def place_in(self, size):
         """Anywhere, often at an edge, sometimes behind the end."""
         edge = self.chance.choice([0, 4096, 1 << 17, 1 << 20, 2 << 20, size])
-        return max(0, self.chance.choice([self.chance.randrange(size + 1), edge, edge - 1, edge + 1, size + self.chance.randrange(1 << 20)]))
+        return max(0, self.chance.choice([self.chance.randrange(size + 1), edge, edge - 1, edge + 1,
+                                          size + self.chance.randrange(1 << 20)]))
 
     def length(self):
-        return self.chance.choice([0, 1, 7, 512, 4095, 4096, 4097, 70000, 1 << 17, (1 << 20) + 3, 3 << 20])
+        return self.chance.choice([0, 1, 7, 512, 4095, 4096, 4097, 70000, 1 << 17, (1 << 20) + 3,
+                                   3 << 20])
 
     def descriptor(self, direct=False):
         """An open one; None where there is none."""
-        fds = [fd for fd, one in self.open.items() if direct or not one.flags & (os.O_DIRECT | os.O_PATH)]
+        fds = [fd for fd, one in self.open.items()
+               if direct or not one.flags & (os.O_DIRECT | os.O_PATH)]
         return self.chance.choice(fds) if fds else None
 
     def held(self):
@@ -135,7 +141,8 @@ class Reader(Names, Mappings):
     def do_open(self):
         directory, path = self.directory(), self.file()
         self.make_room(len(self.data(path)))
-        flags = self.chance.choice([0, 0, 0, os.O_NONBLOCK, os.O_NOATIME, os.O_CLOEXEC, os.O_DIRECT, os.O_PATH, os.O_NOFOLLOW, os.O_SYNC, os.O_CREAT])
+        flags = self.chance.choice([0, 0, 0, os.O_NONBLOCK, os.O_NOATIME, os.O_CLOEXEC, os.O_DIRECT,
+                                    os.O_PATH, os.O_NOFOLLOW, os.O_SYNC, os.O_CREAT])
         self.say("open", directory, path, oct(flags))
         whole = os.path.join(directory, path)
         if self.chance.random() < 0.2:
@@ -186,7 +193,8 @@ class Reader(Names, Mappings):
 
     def do_pread_far(self):
         if (fd := self.descriptor()) is not None:
-            must_be(os.pread(fd, 100, self.chance.choice([1 << 31, 1 << 32, 1 << 40, (1 << 62)])), b"")
+            must_be(os.pread(fd, 100, self.chance.choice([1 << 31, 1 << 32, 1 << 40, (1 << 62)])),
+                    b"")
             must_fail(errno.EINVAL, os.pread, fd, 1, -1)
 
     def do_read(self):
@@ -203,7 +211,8 @@ class Reader(Names, Mappings):
         if (fd := self.descriptor()) is None:
             return
         one = self.open[fd]
-        parts = [bytearray(self.chance.choice([0, 1, 100, 4096, 9999, 200000])) for _ in range(self.chance.randrange(1, 6))]
+        parts = [bytearray(self.chance.choice([0, 1, 100, 4096, 9999, 200000]))
+                 for _ in range(self.chance.randrange(1, 6))]
         total, offset = sum(map(len, parts)), self.place_in(len(one.data))
         positioned = self.chance.random() < 0.5
         begin = offset if positioned else one.at
@@ -216,7 +225,8 @@ class Reader(Names, Mappings):
         directory, path = self.directory(), self.file()
         self.make_room(len(self.data(path)))
         self.say("read whole", directory, path)
-        with open(os.path.join(directory, path), "rb", buffering=self.chance.choice([0, 4096, 1 << 20])) as file:
+        with open(os.path.join(directory, path), "rb",
+                  buffering=self.chance.choice([0, 4096, 1 << 20])) as file:
             must_be(file.read(), self.data(path), path)
     do_read_whole.weight = 4
 
@@ -227,7 +237,8 @@ class Reader(Names, Mappings):
             return
         fd = self.chance.choice(direct)
         one = self.open[fd]
-        offset, size = self.place_in(len(one.data)) // PAGE * PAGE, self.chance.choice([PAGE, 16 * PAGE, 1 << 20])
+        offset, size = self.place_in(len(one.data)) // PAGE * PAGE, self.chance.choice(
+            [PAGE, 16 * PAGE, 1 << 20])
         self.say("read direct", one.path, offset, size)
         got = os.preadv(fd, [memoryview(self.buffer)[:size]], offset)
         must_be(self.buffer[:got], one.data[offset:offset + size], one.path, offset, size)
@@ -243,10 +254,12 @@ class Reader(Names, Mappings):
         self.say("seek", one.path, how, offset)
         if how == "data" or how == "hole":
             if offset >= size:
-                must_fail(errno.ENXIO, os.lseek, fd, offset, os.SEEK_DATA if how == "data" else os.SEEK_HOLE)
+                must_fail(errno.ENXIO, os.lseek, fd, offset,
+                          os.SEEK_DATA if how == "data" else os.SEEK_HOLE)
                 return
             one.at = offset if how == "data" else size
-            must_be(os.lseek(fd, offset, os.SEEK_DATA if how == "data" else os.SEEK_HOLE), one.at, one.path, how)
+            must_be(os.lseek(fd, offset, os.SEEK_DATA if how == "data" else os.SEEK_HOLE), one.at,
+                    one.path, how)
             return
         base = {"set": 0, "current": one.at, "end": size}[how]
         delta = offset if how == "set" else offset - size
@@ -275,14 +288,16 @@ class Reader(Names, Mappings):
                     got = os.splice(fd, writing, size - done, offset_src=offset + done)
                     moved = 0
                     while moved < got:
-                        moved += os.splice(reading, copy.fileno(), got - moved, offset_dst=done + moved)
+                        moved += os.splice(reading, copy.fileno(), got - moved,
+                                           offset_dst=done + moved)
                     os.close(reading)
                     os.close(writing)
                 elif how == "sendfile":
                     got = os.sendfile(copy.fileno(), fd, offset + done, size - done)
                 else:
                     try:
-                        got = os.copy_file_range(fd, copy.fileno(), size - done, offset + done, done)
+                        got = os.copy_file_range(fd, copy.fileno(), size - done, offset + done,
+                                                 done)
                     except OSError as error:  # the kernel copies within one kind of file system
                         must_be(error.errno, errno.EXDEV, one.path)
                         return
@@ -297,8 +312,10 @@ class Reader(Names, Mappings):
             return
         one = self.open[fd]
         offset = self.place_in(len(one.data))
-        os.posix_fadvise(fd, offset, self.length(), self.chance.choice([os.POSIX_FADV_DONTNEED, os.POSIX_FADV_WILLNEED, os.POSIX_FADV_RANDOM,
-                                                                        os.POSIX_FADV_SEQUENTIAL, os.POSIX_FADV_NORMAL]))
+        os.posix_fadvise(fd, offset, self.length(),
+                         self.chance.choice([os.POSIX_FADV_DONTNEED, os.POSIX_FADV_WILLNEED,
+                                             os.POSIX_FADV_RANDOM, os.POSIX_FADV_SEQUENTIAL,
+                                             os.POSIX_FADV_NORMAL]))
         if self.chance.random() < 0.3:
             libc.readahead(fd, offset, self.length())
 
@@ -309,7 +326,8 @@ class Reader(Names, Mappings):
         one = self.open[fd]
         answer = bytearray(4)
         fcntl.ioctl(fd, FIONREAD, answer)
-        must_be(int.from_bytes(answer, "little", signed=True), len(one.data) - one.at, one.path, "FIONREAD")
+        must_be(int.from_bytes(answer, "little", signed=True), len(one.data) - one.at, one.path,
+                "FIONREAD")
         name = os.readlink(f"/proc/self/fd/{fd}")
         must(name.endswith(one.path), name, one.path)
         must_be(select.select([fd], [], [], 0)[0], [fd], one.path)
@@ -322,7 +340,8 @@ class Reader(Names, Mappings):
         if (fd := self.descriptor()) is None:
             return
         try:
-            (fcntl.flock if self.chance.random() < 0.5 else fcntl.lockf)(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            (fcntl.flock if self.chance.random() < 0.5 else fcntl.lockf)(
+                fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
             fcntl.flock(fd, fcntl.LOCK_UN)
         except BlockingIOError:
             pass
@@ -387,12 +406,14 @@ class Reader(Names, Mappings):
         must_be(os.stat(os.path.join(folder, name)).st_size, 0, name)
         if "handoff.sock" in names:
             must(os.readlink(os.path.join(folder, "handoff.sock")).startswith("/"), "handoff.sock")
-            must(stat.S_ISLNK(os.lstat(os.path.join(folder, "handoff.sock")).st_mode), "handoff.sock")
+            must(stat.S_ISLNK(os.lstat(os.path.join(folder, "handoff.sock")).st_mode),
+                 "handoff.sock")
 
 
 def main():
     scratch, number, seed, seconds, share, killed = sys.argv[1:]
-    Reader(pathlib.Path(scratch), int(number), int(seed), float(seconds), int(share), killed == "1").run()
+    Reader(pathlib.Path(scratch), int(number), int(seed), float(seconds), int(share),
+           killed == "1").run()
 
 
 if __name__ == "__main__":

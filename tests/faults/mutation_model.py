@@ -1,11 +1,14 @@
-"""The permitted reads of a store that changes meanwhile: each object's history, and whether the values read fit it.
+"""The permitted reads of a store that changes meanwhile: each object's history, and whether the
+values read fit it.
 
-A mount gives one version of each object: the one that it read first. An object that was absent may appear. The model
-keeps every state that an object had since the store was mounted, and every observation: the states that what was read
-agrees with. A mount is right as long as one state explains all observations of an object, where those of nothing but fill
-values may also be explained by the object having been absent before that state.
+A mount gives one version of each object: the one that it read first. An object that was absent may
+appear. The model keeps every state that an object had since the store was mounted, and every
+observation: the states that what was read agrees with. A mount is right as long as one state
+explains all observations of an object, where those of nothing but fill values may also be explained
+by the object having been absent before that state.
 
-Every value says which array, object, version and position it is of, so values of two versions are never the same.
+Every value says which array, object, version and position it is of, so values of two versions are
+never the same.
 """
 
 import dataclasses
@@ -50,7 +53,8 @@ class Layout:
         """Values of an object; 0, the fill value, outside the boxes."""
         time, y, x = np.indices(self.object_shape, dtype="i8")
         time += number * self.steps
-        made = (version << VERSION_SHIFT) | (self.number << ARRAY_SHIFT) | (time << TIME_SHIFT) | (y * SHAPE[2] + x)
+        made = (version << VERSION_SHIFT) | (self.number << ARRAY_SHIFT) | (time << TIME_SHIFT) | (
+            y * SHAPE[2] + x)
         if boxes is None:
             return made
         result = np.zeros_like(made)
@@ -65,9 +69,12 @@ LAYOUTS = [Layout("raw", 1, 3, None, False), Layout("packed", 2, 3, None, True),
 
 @dataclasses.dataclass
 class State:
-    """`values`: by (array, number); None where nothing can be read. An object that is absent reads as fill values."""
+    """`values`: by (array, number); None where nothing can be read. An object that is absent reads
+    as fill values."""
 
-    kind: str  # good, absent, broken (an error, or the values), torn (while it is written), gone (with its array)
+    # good, absent, broken (an error, or the values), torn (while it is written), gone (with its
+    # array)
+    kind: str
     values: dict
 
 
@@ -90,7 +97,8 @@ class Group:
         result = []
         for number, state in enumerate(self.states):
             values = state.values.get(key)
-            if values is not None and all(np.array_equal(values[where], got) for where, got in seen):
+            if values is not None and all(np.array_equal(values[where], got)
+                                          for where, got in seen):
                 result.append(number)
         return result
 
@@ -140,13 +148,14 @@ class Model:
     def describe(self, key, seen):
         group = self.groups[key]
         versions = sorted({int(v) >> VERSION_SHIFT for _, got in seen for v in np.unique(got)})
-        states = [(s.kind, sorted({int(v) >> VERSION_SHIFT for v in np.unique(s.values[key])}) if s.values.get(key) is not None else None)
-                  for s in group.states]
-        return f"{key[0]}/{key[1]}: versions {versions}; states {states}; observed {sorted(map(str, group.observations))}"
+        states = [(s.kind, sorted({int(v) >> VERSION_SHIFT for v in np.unique(s.values[key])})
+                       if s.values.get(key) is not None else None) for s in group.states]
+        return (f"{key[0]}/{key[1]}: versions {versions}; states {states}; observed "
+                f"{sorted(map(str, group.observations))}")
 
     def check(self, what, seen, fixed=None):
-        """Checks the values read, {key: [(where, values)]}. `fixed`: of an open file whose contents must not change, the
-        states that agreed so far, by key; it is kept up to date."""
+        """Checks the values read, {key: [(where, values)]}. `fixed`: of an open file whose contents
+        must not change, the states that agreed so far, by key; it is kept up to date."""
         with self.lock:
             for key, parts in seen.items():
                 group = self.groups[key]
@@ -159,10 +168,12 @@ class Model:
                 if fixed is not None:
                     fixed[key] = fixed[key] & set(agreeing) if key in fixed else set(agreeing)
                     if not fixed[key]:
-                        self.wrong_in(group, f"{what}: an open file changed: {self.describe(key, parts)}")
+                        self.wrong_in(group,
+                                      f"{what}: an open file changed: {self.describe(key, parts)}")
                         continue
                 if not group.observe(agreeing):
-                    self.wrong_in(group, f"{what}: another version than before: {self.describe(key, parts)}")
+                    self.wrong_in(group, f"{what}: another version than before: "
+                                         f"{self.describe(key, parts)}")
 
     def check_error(self, what, keys, error):
         """Errors are for objects that changed."""
@@ -172,8 +183,9 @@ class Model:
             if any(group.may_be_damaged() for group in groups):
                 allowed.add(errno.EIO)
             if error not in allowed:
-                self.violations.append(f"{what}: {errno.errorcode.get(error, error)}, objects {sorted(keys)} with states "
-                                       f"{[[state.kind for state in group.states] for group in groups]}")
+                self.violations.append(
+                    f"{what}: {errno.errorcode.get(error, error)}, objects {sorted(keys)} with "
+                    f"states {[[state.kind for state in group.states] for group in groups]}")
 
 
 # ---- the files of a mount ----
@@ -184,7 +196,8 @@ BATCHES = SHAPE[0] * (SHAPE[1] // ROWS) // BATCH
 
 
 def view_of(layout):
-    return {"name": layout.name, "variables": [layout.name], "window": {"time": 1, "y": {"size": ROWS}}, "batch": {"size": BATCH},
+    return {"name": layout.name, "variables": [layout.name],
+            "window": {"time": 1, "y": {"size": ROWS}}, "batch": {"size": BATCH},
             "order": {"shuffle": "none"}, "epochs": 1, "formats": ["npy"]}
 
 

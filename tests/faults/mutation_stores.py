@@ -1,4 +1,5 @@
-"""Stores that change under a mount: a directory, an archive, a web server with and without ETags, S3."""
+"""Stores that change under a mount: a directory, an archive, a web server with and without ETags,
+S3."""
 
 import io
 import os
@@ -29,8 +30,8 @@ def metadata():
     for layout in LAYOUTS:
         codecs = zarr.codecs.ZstdCodec() if layout.compressed else None
         shards = {"shards": layout.object_shape} if layout.inner else {}
-        group.create_array(layout.name, shape=SHAPE, chunks=layout.chunk, dtype="i8", fill_value=0, compressors=codecs,
-                           dimension_names=["time", "y", "x"], **shards)
+        group.create_array(layout.name, shape=SHAPE, chunks=layout.chunk, dtype="i8", fill_value=0,
+                           compressors=codecs, dimension_names=["time", "y", "x"], **shards)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that format 3 does not have consolidated metadata yet
         zarr.consolidate_metadata(store)
@@ -61,11 +62,13 @@ def encode(layout, values):
 
 
 def decode(layout, data):
-    """The values in the bytes of an object, whatever they are; -1 where there are none, None when there are none at all."""
+    """The values in the bytes of an object, whatever they are; -1 where there are none, None when
+    there are none at all."""
     def one(part):
         shape = layout.chunk
         try:
-            return np.frombuffer(ZSTD.decode(part) if layout.compressed else part, "i8").reshape(shape)
+            return np.frombuffer(ZSTD.decode(part) if layout.compressed else part, "i8").reshape(
+                shape)
         except (RuntimeError, ValueError):
             return np.full(shape, -1)
 
@@ -88,7 +91,8 @@ def key_of(layout, number):
 
 class Directory:
     name, whole = "local", False
-    changes = ("replace", "rewrite", "grow", "fill", "fill with zarr", "delete", "truncate", "remove array", "remove store")
+    changes = ("replace", "rewrite", "grow", "fill", "fill with zarr", "delete", "truncate",
+               "remove array", "remove store")
 
     def __init__(self, scratch):
         self.path = scratch / "store.zarr"
@@ -154,7 +158,8 @@ class Archive:
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             for key, data in objects.items():
-                archive.writestr(key, data, zipfile.ZIP_DEFLATED if key.startswith("raw/") else zipfile.ZIP_STORED)
+                archive.writestr(key, data, zipfile.ZIP_DEFLATED if key.startswith("raw/")
+                                     else zipfile.ZIP_STORED)
         return file.getvalue()
 
     def reset(self, objects):
@@ -212,14 +217,16 @@ class WebHandler(cloud_servers.Handler):
                 return self.answer(304)
         else:
             # Seconds, so each change comes a second later.
-            self.facts = {"Last-Modified": time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(1_000_000_000 + version))}
+            self.facts = {"Last-Modified": time.strftime("%a, %d %b %Y %H:%M:%S GMT",
+                                                         time.gmtime(1_000_000_000 + version))}
         self.answer_object(data)
 
     do_HEAD = do_GET
 
     def answer(self, status, body=b"", **headers):
         headers.pop("ETag", None)  # the facts have the version, if there is one
-        super().answer(status, body, **headers, **(getattr(self, "facts", {}) if status < 400 else {}))
+        super().answer(status, body, **headers,
+                       **(getattr(self, "facts", {}) if status < 400 else {}))
         self.facts = {}
 
 
@@ -259,7 +266,8 @@ class Web:
         del self.server.objects[key]
 
     def remove(self, prefix):
-        self.server.objects = {key: found for key, found in self.server.objects.items() if prefix and not key.startswith(prefix + "/")}
+        self.server.objects = {key: found for key, found in self.server.objects.items()
+                               if prefix and not key.startswith(prefix + "/")}
 
     def end(self):
         self.server.shutdown()
@@ -277,11 +285,13 @@ class S3:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        self.process = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        self.process = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1",
+                                         "-p", str(port)],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.endpoint = f"http://127.0.0.1:{port}"
         self.url = f"s3://{self.BUCKET}/store.zarr"
-        self.environment = {"AWS_ACCESS_KEY_ID": "reader", "AWS_SECRET_ACCESS_KEY": "reader", "AWS_EC2_METADATA_DISABLED": "true"}
+        self.environment = {"AWS_ACCESS_KEY_ID": "reader", "AWS_SECRET_ACCESS_KEY": "reader",
+                            "AWS_EC2_METADATA_DISABLED": "true"}
         self.options = ["--endpoint", self.endpoint, "--region", "us-east-1", "--retries", "0"]
         end = time.monotonic() + 60
         while True:
@@ -297,9 +307,11 @@ class S3:
     def send(self, method, key, data=None):
         place = f"{self.endpoint}/{self.BUCKET}" + (f"/store.zarr/{key}" if key else "")
         # Any signature will do, but there must be one.
-        headers = {"Authorization": "AWS4-HMAC-SHA256 Credential=setup/20200101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0",
+        headers = {"Authorization": "AWS4-HMAC-SHA256 Credential=setup/20200101/us-east-1/s3/"
+                                    "aws4_request, SignedHeaders=host, Signature=0",
                    "Content-Type": "application/octet-stream"}
-        with urllib.request.urlopen(urllib.request.Request(place, data, headers, method=method), timeout=30):
+        with urllib.request.urlopen(urllib.request.Request(place, data, headers, method=method),
+                                    timeout=30):
             pass
 
     def reset(self, objects):

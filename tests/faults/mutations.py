@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Changes a store under a mount, over and over and at random, and compares every value that readers get with a model.
+"""Changes a store under a mount, over and over and at random, and compares every value that readers
+get with a model.
 
-    BATCHFS=build/batchfs python3 tests/faults/mutations.py --operations 100000 --stores local,zip,http
+    BATCHFS=build/batchfs python3 tests/faults/mutations.py --operations 100000
+                                                    --stores local,zip,http
 
-Objects are replaced, rewritten in place, grown, filled, deleted and truncated, arrays and the whole store removed, while
-readers open and read batches, chunks and arrays by files and, where the Python package is installed, by the hand-off; with
---kills the process that serves is killed in between. Errors are right only for what changed, and values only when one version
-of each object explains them all (mutation_model.py). Prints the counts of each kind as a line of JSON for each store. Ends
+Objects are replaced, rewritten in place, grown, filled, deleted and truncated, arrays and the whole
+store removed, while readers open and read batches, chunks and arrays by files and, where the Python
+package is installed, by the hand-off; with --kills the process that serves is killed in between.
+Errors are right only for what changed, and values only when one version of each object explains
+them all (mutation_model.py). Prints the counts of each kind as a line of JSON for each store. Ends
 with 1 when anything was wrong.
 """
 
@@ -30,7 +33,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import mutation_model as model
 import mutation_stores
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 HEADER = 4096  # bytes before the values of every .npy file
 CHANGES, READS = 12, 120  # of a round, a mount; reads of each reader
 READERS = 2
@@ -38,7 +42,8 @@ PAUSE = 0.03  # seconds between changes, at most
 HELD = 6  # files that a reader keeps open
 CURRENT = object()  # values as they are
 # A mount whose store cannot be opened again, since it changed or is missing, ends with the daemon.
-ENDED = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ENODEV, errno.ECONNREFUSED, errno.ESTALE, errno.ENOENT}
+ENDED = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ENODEV, errno.ECONNREFUSED,
+         errno.ESTALE, errno.ENOENT}
 
 try:
     import batchfs
@@ -58,26 +63,30 @@ class Mutator:
     def start(self):
         """All objects anew."""
         self.gone = False
-        self.now, objects = {}, dict(self.metadata)  # the values of each object; None when it is absent
+        # the values of each object; None when it is absent
+        self.now, objects = {}, dict(self.metadata)
         for layout in model.LAYOUTS:
             for number in range(layout.objects):
                 values = None if self.chance.random() < 0.2 else self.new_values(layout, number)
                 self.now[layout.name, number] = values
                 if values is not None:
-                    objects[mutation_stores.key_of(layout, number)] = mutation_stores.encode(layout, values)
+                    objects[mutation_stores.key_of(layout, number)] = mutation_stores.encode(
+                        layout, values)
         self.store.reset(objects)
         self.damaged = set()
         if self.store.whole:
             group = model.Group(self.state("good"))
             self.model.start(dict.fromkeys(self.now, group))
         else:
-            self.model.start({key: model.Group(self.state("good" if values is not None else "absent", key))
-                              for key, values in self.now.items()})
+            self.model.start(
+                {key: model.Group(self.state("good" if values is not None else "absent", key))
+                 for key, values in self.now.items()})
 
     def new_values(self, layout, number):
         self.version += 1
         boxes = list(layout.inner_boxes())
-        chosen = boxes if self.chance.random() < 0.6 else self.chance.sample(boxes, self.chance.randrange(1, len(boxes) + 1))
+        chosen = (boxes if self.chance.random() < 0.6
+                  else self.chance.sample(boxes, self.chance.randrange(1, len(boxes) + 1)))
         return layout.values(number, self.version, chosen)
 
     def state(self, kind, key=None, values=CURRENT):
@@ -89,7 +98,8 @@ class Mutator:
             current = self.now[one]
             filled[one] = np.zeros(layout.object_shape, "i8") if current is None else current
         if values is not CURRENT:
-            filled = dict.fromkeys(filled) if self.store.whole and values is None else filled | {key: values}
+            filled = dict.fromkeys(filled) if self.store.whole and values is None else filled | {
+                key: values}
         return model.State(kind, filled)
 
     def announce(self, key, kind, values=CURRENT):
@@ -114,7 +124,8 @@ class Mutator:
         if kind.startswith("remove"):
             self.gone = True
             prefix = layout.name if kind == "remove array" else ""
-            for one in [next(iter(self.now))] if self.store.whole else [one for one in self.now if not prefix or one[0] == prefix]:
+            for one in [next(iter(self.now))] if self.store.whole else [
+                    one for one in self.now if not prefix or one[0] == prefix]:
                 self.announce(one, "gone", None)
             self.store.remove(prefix)
         elif kind.startswith("fill"):
@@ -128,7 +139,8 @@ class Mutator:
             if kind == "fill":
                 self.store.replace(name, mutation_stores.encode(layout, values))
             else:
-                steps = slice(box[0].start + number * layout.steps, box[0].stop + number * layout.steps)
+                steps = slice(box[0].start + number * layout.steps,
+                              box[0].stop + number * layout.steps)
                 self.store.fill_with_zarr(layout, (steps, *box[1:]), fresh[box])
         elif kind == "replace":
             values = self.new_values(layout, number)
@@ -138,7 +150,8 @@ class Mutator:
             return None
         elif kind == "rewrite":
             values = self.new_values(layout, number)
-            self.announce_torn(layout, key, mutation_stores.encode(layout, current), mutation_stores.encode(layout, values))
+            self.announce_torn(layout, key, mutation_stores.encode(layout, current),
+                               mutation_stores.encode(layout, values))
             self.set(key, values)
             self.store.rewrite(name, mutation_stores.encode(layout, values))
         elif kind == "delete":
@@ -187,7 +200,8 @@ class Reader:
             if self.round.ended:
                 break
             try:
-                self.chance.choice([self.batch, self.batch, self.hold, self.read_held, self.read_held, self.values, self.chunk, self.hand_off])()
+                self.chance.choice([self.batch, self.batch, self.hold, self.read_held,
+                                    self.read_held, self.values, self.chunk, self.hand_off])()
             except Exception as error:  # a bug of the test must not look like silence
                 self.model.violation(f"reading failed: {type(error).__name__}: {error}")
         for *_, descriptor, _ in self.held:
@@ -196,7 +210,8 @@ class Reader:
 
     def failed(self, what, keys, error):
         if self.round.may_end and error.errno in ENDED:
-            self.round.ended = self.round.ended or error.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+            self.round.ended = (self.round.ended
+                                or error.errno in (errno.ENOTCONN, errno.ECONNABORTED))
             self.model.count("errors after the end")
             return
         self.model.count(f"errors: {what}: {errno.errorcode.get(error.errno, error.errno)}")
@@ -208,7 +223,8 @@ class Reader:
 
     def path_of(self, layout, batch):
         """In an epoch that is probably not kept in memory."""
-        return self.directory / f"views/{layout.name}/epoch-{self.chance.randrange(10_000):04}/batch-{batch:06}.npy"
+        return self.directory / (
+            f"views/{layout.name}/epoch-{self.chance.randrange(10_000):04}/batch-{batch:06}.npy")
 
     def rows(self, layout, batch, descriptor, first, count):
         data = os.pread(descriptor, count * model.ROW_BYTES, HEADER + first * model.ROW_BYTES)
@@ -251,7 +267,8 @@ class Reader:
             seen = self.rows(layout, batch, descriptor, first, count)
         except OSError as error:
             return self.failed("open batch", model.batch_keys(layout, batch), error)
-        self.model.check(f"open batch {batch} of {layout.name}, rows {first} to {first + count}", seen, fixed)
+        self.model.check(f"open batch {batch} of {layout.name}, rows {first} to {first + count}",
+                         seen, fixed)
 
     def values(self):
         layout = self.chance.choice(model.LAYOUTS)
@@ -260,10 +277,12 @@ class Reader:
         step = model.SHAPE[1] * model.SHAPE[2] * 8
         self.model.count("reads: values.npy")
         try:
-            with contextlib.closing(Descriptor(self.directory / f"arrays/{layout.name}/values.npy")) as file:
+            with contextlib.closing(
+                    Descriptor(self.directory / f"arrays/{layout.name}/values.npy")) as file:
                 data = os.pread(file.number, count * step, HEADER + first * step)
         except OSError as error:
-            return self.failed("values.npy", {(layout.name, t // layout.steps) for t in range(first, first + count)}, error)
+            return self.failed("values.npy", {(layout.name, t // layout.steps)
+                                              for t in range(first, first + count)}, error)
         steps = np.frombuffer(data, "i8").reshape(count, *model.SHAPE[1:])
         self.model.check(f"values of {layout.name}", model.seen_in_steps(layout, first, steps))
 
@@ -274,13 +293,17 @@ class Reader:
         key = (layout.name, start // layout.steps)
         self.model.count("reads: chunk")
         try:
-            with contextlib.closing(Descriptor(self.directory / f"arrays/{layout.name}/chunks/{'.'.join(map(str, index))}.npy")) as file:
+            with contextlib.closing(Descriptor(
+                    self.directory
+                    / f"arrays/{layout.name}/chunks/{'.'.join(map(str, index))}.npy")) as file:
                 data = os.pread(file.number, 1 << 20, HEADER)
         except OSError as error:
             return self.failed("chunk", {key}, error)
         local = start % layout.steps
-        where = (slice(local, local + layout.chunk[0]), *(slice(i * c, (i + 1) * c) for i, c in zip(index[1:], layout.chunk[1:])))
-        self.model.check(f"chunk {index} of {layout.name}", {key: [(where, np.frombuffer(data, "i8").reshape(layout.chunk))]}, {})
+        where = (slice(local, local + layout.chunk[0]),
+                 *(slice(i * c, (i + 1) * c) for i, c in zip(index[1:], layout.chunk[1:])))
+        self.model.check(f"chunk {index} of {layout.name}",
+                         {key: [(where, np.frombuffer(data, "i8").reshape(layout.chunk))]}, {})
 
     def hand_off(self):
         if batchfs is None:
@@ -290,16 +313,22 @@ class Reader:
         kills = self.round.kills
         try:
             if layout.name not in self.datasets:
-                self.datasets[layout.name] = batchfs.open(self.directory / f"views/{layout.name}", prefetch=self.chance.choice([0, 2]), mode="shm")
-            got = np.array(self.datasets[layout.name].batch(batch, self.chance.randrange(10_000))[layout.name].numpy())
+                self.datasets[layout.name] = batchfs.open(self.directory / f"views/{layout.name}",
+                                                          prefetch=self.chance.choice([0, 2]),
+                                                          mode="shm")
+            got = np.array(self.datasets[layout.name]
+                               .batch(batch, self.chance.randrange(10_000))[layout.name].numpy())
         except (batchfs.Error, OSError) as error:
             self.datasets.pop(layout.name, None)
-            if self.round.kills != kills or self.round.may_end or "connection" in str(error) or "socket" in str(error):
+            if (self.round.kills != kills or self.round.may_end or "connection" in str(error)
+                    or "socket" in str(error)):
                 return self.model.count("errors: hand-off: after a kill")
             self.model.count("errors: hand-off")
-            return self.model.check_error(f"hand-off: {error}", model.batch_keys(layout, batch), errno.ESTALE)
+            return self.model.check_error(f"hand-off: {error}", model.batch_keys(layout, batch),
+                                          errno.ESTALE)
         rows = got.reshape(-1, model.ROWS, model.SHAPE[2])
-        self.model.check(f"hand-off of batch {batch} of {layout.name}", model.seen_in_rows(layout, batch, 0, rows), {})
+        self.model.check(f"hand-off of batch {batch} of {layout.name}",
+                         model.seen_in_rows(layout, batch, 0, rows), {})
 
 
 class Descriptor:
@@ -314,23 +343,31 @@ class Round:
     """One mount."""
 
     def __init__(self, store, mutator, known, chance, scratch, kills):
-        self.store, self.mutator, self.model, self.chance, self.with_kills = store, mutator, known, chance, kills
+        self.store, self.mutator, self.model, self.chance, self.with_kills = (
+            store, mutator, known, chance, kills)
         self.directory = scratch / "mnt"
-        self.views = [part for layout in model.LAYOUTS for part in ("--view", str(scratch / f"{layout.name}.json"))]
+        self.views = [part for layout in model.LAYOUTS
+                      for part in ("--view", str(scratch / f"{layout.name}.json"))]
         self.kills, self.may_end, self.ended = 0, False, False
 
     def run(self):
         self.mutator.start()
         mode = self.chance.choice([[], ["--no-passthrough"]])
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.directory.parent)} | self.store.environment
-        environment |= {name: os.environ[name] for name in ("XDG_RUNTIME_DIR", "ASAN_OPTIONS", "LD_LIBRARY_PATH") if name in os.environ}
-        subprocess.run([PROGRAM, "mount", self.store.url, str(self.directory), *self.views, *mode, *self.store.options, "--memory", "1M",
-                        "--idle", "0.05"], check=True, env=environment)
+        environment = ({"PATH": os.environ["PATH"], "HOME": str(self.directory.parent)}
+                       | self.store.environment)
+        environment |= {name: os.environ[name]
+                        for name in ("XDG_RUNTIME_DIR", "ASAN_OPTIONS", "LD_LIBRARY_PATH")
+                        if name in os.environ}
+        subprocess.run([PROGRAM, "mount", self.store.url, str(self.directory), *self.views, *mode,
+                        *self.store.options, "--memory", "1M", "--idle", "0.05"],
+                       check=True, env=environment)
         try:
-            # An array of a remote store with consolidated metadata that goes before anybody wanted its chunks is not noticed.
+            # An array of a remote store with consolidated metadata that goes before anybody wanted
+            # its chunks is not noticed.
             for layout in model.LAYOUTS:
                 Reader(self.directory, self.model, self.chance, self).read_batch(layout, 0)
-            readers = [Reader(self.directory, self.model, random.Random(self.chance.random()), self) for _ in range(READERS)]
+            readers = [Reader(self.directory, self.model, random.Random(self.chance.random()), self)
+                       for _ in range(READERS)]
             threads = [threading.Thread(target=reader.run, args=(READS,)) for reader in readers]
             for thread in threads:
                 thread.start()
@@ -340,7 +377,8 @@ class Round:
                 if thread.is_alive():
                     self.model.violation("a reader hangs")
         finally:
-            subprocess.run([PROGRAM, "umount", "--lazy", str(self.directory)], check=False, stderr=subprocess.DEVNULL)
+            subprocess.run([PROGRAM, "umount", "--lazy", str(self.directory)], check=False,
+                           stderr=subprocess.DEVNULL)
 
     def change_while(self, threads):
         changes = 0
@@ -352,7 +390,8 @@ class Round:
                 self.model.count(f"changes: {kind}")
                 changes += 1
                 # Without the objects to open the store by, the next daemon cannot start.
-                self.may_end = self.may_end or (self.kills > 0 and (self.mutator.gone or self.store.whole))
+                self.may_end = self.may_end or (self.kills > 0
+                                                and (self.mutator.gone or self.store.whole))
 
     def kill(self):
         if self.mutator.gone:
@@ -361,7 +400,9 @@ class Round:
             pid = json.loads((self.directory / ".batchfs/status.json").read_text())["pid"]
         except (OSError, json.JSONDecodeError):
             return
-        self.may_end = self.may_end or (self.store.whole and any(group.changed() for group in self.model.groups.values()))
+        self.may_end = self.may_end or (self.store.whole
+                                        and any(group.changed()
+                                                for group in self.model.groups.values()))
         self.kills += 1
         self.model.count("kills")
         with contextlib.suppress(ProcessLookupError):
@@ -385,7 +426,8 @@ class Progress:
         self.told = now
         done = operations_of(known)
         line = (f"{name}: {done} of {operations} operations, "
-                f"{done / max(now - self.begun, 1e-3):.0f} a second, {len(known.violations)} findings")
+                f"{done / max(now - self.begun, 1e-3):.0f} a second, "
+                f"{len(known.violations)} findings")
         self.stream.write(f"\r\033[K{line}" if terminal else f"{line}\n")
         self.stream.flush()
 
@@ -406,7 +448,8 @@ def run(name, operations, kills, seed, scratch):
             (scratch / f"{layout.name}.json").write_text(json.dumps(model.view_of(layout)))
         mutator = Mutator(store, known, chance)
         # Few operations may end before the first kill.
-        while (operations_of(known) < operations or (kills and "kills" not in known.counts)) and len(known.violations) < 100:
+        while (operations_of(known) < operations
+               or (kills and "kills" not in known.counts)) and len(known.violations) < 100:
             Round(store, mutator, known, chance, scratch, kills).run()
             known.count("mounts")
             progress.tell(name, known, operations)
@@ -417,11 +460,12 @@ def run(name, operations, kills, seed, scratch):
 
 
 def operations_of(known):
-    return sum(count for what, count in known.counts.items() if what.startswith(("reads", "opens", "changes", "kills")))
+    return sum(count for what, count in known.counts.items()
+               if what.startswith(("reads", "opens", "changes", "kills")))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--operations", type=int, default=100_000, help="of all stores together")
     parser.add_argument("--stores", default=",".join(mutation_stores.NAMES))
     parser.add_argument("--no-kills", action="store_true")
@@ -430,9 +474,12 @@ def main():
     names = arguments.stores.split(",")
     failed = False
     for name in names:
-        with tempfile.TemporaryDirectory(prefix="batchfs-mutations-", ignore_cleanup_errors=True) as scratch:
-            known = run(name, arguments.operations // len(names), not arguments.no_kills, arguments.seed, pathlib.Path(scratch))
-        line = {"store": name, "seed": arguments.seed, "operations": operations_of(known), "violations": len(known.violations)}
+        with tempfile.TemporaryDirectory(prefix="batchfs-mutations-",
+                                         ignore_cleanup_errors=True) as scratch:
+            known = run(name, arguments.operations // len(names), not arguments.no_kills,
+                        arguments.seed, pathlib.Path(scratch))
+        line = {"store": name, "seed": arguments.seed, "operations": operations_of(known),
+                "violations": len(known.violations)}
         print(json.dumps(line | dict(sorted(known.counts.items()))), flush=True)
         for text in known.violations[:20]:
             print(f"{name}, seed {arguments.seed}: {text}", file=sys.stderr)

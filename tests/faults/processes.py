@@ -62,7 +62,8 @@ def end_of_processes(text):
         left = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if text.encode() in (process / "cmdline").read_bytes() and int(process.name) != os.getpid():
+                if (text.encode() in (process / "cmdline").read_bytes()
+                        and int(process.name) != os.getpid()):
                     left.append(int(process.name))
             except OSError:
                 continue

@@ -1,4 +1,5 @@
-"""Time and memory are bounded whatever a store holds: linear time, and at most 64 MB more than --memory."""
+"""Time and memory are bounded whatever a store holds: linear time, and at most 64 MB more than
+--memory."""
 
 import http.server
 import itertools
@@ -16,7 +17,8 @@ from hostile_stores import GROUP, ARRAY, KB, MB, METADATA, folder, stacked_gzip
 from measured import measure, peak_of
 from watching import status
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build/batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build/batchfs"))
 MEMORY = 64 * MB
 LIMIT = MEMORY + 64 * MB
 
@@ -30,8 +32,8 @@ def assert_bounded(measured, what):
 
 
 def assert_linear(times, what):
-    """Four times the size takes at most eight times the time: quadratic work takes sixteen times. Work that takes no
-    time beside the start of a process shows nothing, and passes."""
+    """Four times the size takes at most eight times the time: quadratic work takes sixteen times.
+    Work that takes no time beside the start of a process shows nothing, and passes."""
     assert times[2] < 8 * max(times[0], 0.1), f"{what}: {times}"
 
 
@@ -49,8 +51,8 @@ def test_reading_metadata_is_bounded(tmp_path, name):
 
 def test_100_mb_of_metadata_are_read_where_memory_allows(tmp_path):
     attributes = {"long_name": "x" * 5000}
-    document = {**GROUP, "consolidated_metadata": {"metadata": {f"g{i % 10}/array-{i}": {**ARRAY, "attributes": attributes}
-                                                               for i in range(20_000)}}}
+    document = {**GROUP, "consolidated_metadata": {"metadata": {
+        f"g{i % 10}/array-{i}": {**ARRAY, "attributes": attributes} for i in range(20_000)}}}
     folder(tmp_path, {"zarr.json": document})
     assert (tmp_path / "zarr.json").stat().st_size > 100 * MB
     measured = measure(PROGRAM, "inspect", tmp_path, "--memory", "2G")
@@ -76,8 +78,8 @@ def test_a_chunk_larger_than_the_memory_is_refused(tmp_path, codec):
     import zarr  # noqa: PLC0415 (the other tests run without it)
 
     codecs = {"zstd": zarr.codecs.ZstdCodec(), "blosc": zarr.codecs.BloscCodec(cname="lz4")}
-    array = zarr.create_array(str(tmp_path / "store"), shape=(4, 75 * MB), chunks=(4, 75 * MB), dtype="i1",
-                              compressors=codecs[codec])
+    array = zarr.create_array(str(tmp_path / "store"), shape=(4, 75 * MB), chunks=(4, 75 * MB),
+                              dtype="i1", compressors=codecs[codec])
     array[...] = 1
     for selection in (["dim_1=#0:#100"], []):
         options = [option for one in selection for option in ("--select", one)]
@@ -87,7 +89,8 @@ def test_a_chunk_larger_than_the_memory_is_refused(tmp_path, codec):
             assert measured.status == 0, measured.error  # a part after the other
         else:
             assert measured.status == 1 and "--memory" in measured.error, measured.error
-    measured = measure(PROGRAM, "cat", tmp_path / "store", "/", "--select", "dim_1=#0:#100", "--memory", 400 * MB)
+    measured = measure(PROGRAM, "cat", tmp_path / "store", "/", "--select", "dim_1=#0:#100",
+                       "--memory", 400 * MB)
     assert measured.status == 0, measured.error
 
 
@@ -104,7 +107,8 @@ def test_memory_has_a_minimum(fails, tmp_path):
     assert "'10' is too little: the minimum is 16" in line
 
 
-@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="nothing can be mounted on this machine")
+@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK),
+                    reason="nothing can be mounted on this machine")
 @pytest.mark.says("bounded-memory")
 def test_a_mount_of_many_arrays_is_bounded(good, tmp_path):
     store = METADATA["many arrays"](tmp_path / "store", 4)
@@ -132,7 +136,8 @@ class Endless(socketserver.ThreadingMixIn, http.server.HTTPServer):
 def endless():
     """Serves an array whose chunk is a body without end, and a bucket whose listing is."""
     pages = itertools.count()
-    array = {**ARRAY, "shape": [64 * KB], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [64 * KB]}},
+    array = {**ARRAY, "shape": [64 * KB],
+             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [64 * KB]}},
              "codecs": [{"name": "bytes"}, {"name": "gzip", "configuration": {"level": 1}}]}
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -147,9 +152,11 @@ def endless():
         def do_GET(self):
             if "list-type" in self.path:
                 page = next(pages)
-                names = "".join(f"<Contents><Key>store/{page}-{i}-{'x' * 900}</Key></Contents>" for i in range(1000))
+                names = "".join(f"<Contents><Key>store/{page}-{i}-{'x' * 900}</Key></Contents>"
+                                for i in range(1000))
                 body = (f"<ListBucketResult><IsTruncated>true</IsTruncated>{names}"
-                        f"<NextContinuationToken>t{page}</NextContinuationToken></ListBucketResult>").encode()
+                        f"<NextContinuationToken>t{page}</NextContinuationToken>"
+                        "</ListBucketResult>").encode()
             elif self.path.endswith("zarr.json") and "bucket" not in self.path:
                 body = json.dumps(array).encode()
             elif "/c/" in self.path:
@@ -187,6 +194,7 @@ def test_a_chunk_without_end_is_not_read_to_its_end(endless):
 
 
 def test_a_listing_without_end_comes_to_one(endless):
-    measured = measure(PROGRAM, "inspect", "s3://bucket/store", "--endpoint", endless, "--anon", "--memory", MEMORY)
+    measured = measure(PROGRAM, "inspect", "s3://bucket/store", "--endpoint", endless, "--anon",
+                       "--memory", MEMORY)
     assert measured.status == 1 and "entries" in measured.error, measured.error
     assert measured.peak < LIMIT

@@ -1,4 +1,5 @@
-"""--cache-dir with many small chunks, many readers and the habits of web servers: right bytes, and no error without a change."""
+"""--cache-dir with many small chunks, many readers and the habits of web servers: right bytes, and
+no error without a change."""
 
 import concurrent.futures
 import email.utils
@@ -36,8 +37,9 @@ def none(path, data):
     return {}
 
 
-HABITS = {"strong ETags": (strong, True), "weak ETags": (weak, True), "Last-Modified only": (time_only, True),
-          "no validators": (none, True), "no conditional answers": (strong, False)}
+HABITS = {"strong ETags": (strong, True), "weak ETags": (weak, True),
+          "Last-Modified only": (time_only, True), "no validators": (none, True),
+          "no conditional answers": (strong, False)}
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -61,7 +63,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if not wanted:
             return self.reply(200, headers, data)
         begin, end = int(wanted[1]), min(int(wanted[2] or len(data)) + 1, len(data))
-        self.reply(206, headers | {"Content-Range": f"bytes {begin}-{end - 1}/{len(data)}"}, data[begin:end])
+        self.reply(206, headers | {"Content-Range": f"bytes {begin}-{end - 1}/{len(data)}"},
+                   data[begin:end])
 
     def reply(self, status, headers, body):
         self.send_response(status)
@@ -81,10 +84,11 @@ class _Server(http.server.ThreadingHTTPServer):
 def served(request, tmp_path):
     """(the store's folder, its URL, its values): keys of 4 to 8 bytes, as "v/17.0"."""
     directory = tmp_path / "s.zarr"
-    values = np.arange(1, CHUNKS * WIDTH + 1, dtype="f4").reshape(CHUNKS, WIDTH)  # 0 is the fill value
+    # 0 is the fill value
+    values = np.arange(1, CHUNKS * WIDTH + 1, dtype="f4").reshape(CHUNKS, WIDTH)
     group = zarr.open_group(directory, mode="w", zarr_format=2)
-    array = group.create_array("v", shape=values.shape, chunks=(1, WIDTH), dtype="f4", compressors=None,
-                               attributes={"_ARRAY_DIMENSIONS": ["time", "x"]})
+    array = group.create_array("v", shape=values.shape, chunks=(1, WIDTH), dtype="f4",
+                               compressors=None, attributes={"_ARRAY_DIMENSIONS": ["time", "x"]})
     array[:] = values
     zarr.consolidate_metadata(directory)
     server = _Server(("127.0.0.1", 0), _Handler)
@@ -101,15 +105,18 @@ def mounted(good, batchfs, tmp_path):
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
     view = tmp_path / "view.json"
-    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "batch": {"size": 16}, "order": {"shuffle": "global", "seed": 5},
-                                "tensors": {"x": {"variables": ["v"]}, "y": {"variables": ["v"], "offsets": {"time": [1]}}},
+    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "batch": {"size": 16},
+                                "order": {"shuffle": "global", "seed": 5},
+                                "tensors": {"x": {"variables": ["v"]},
+                                            "y": {"variables": ["v"], "offsets": {"time": [1]}}},
                                 "formats": ["npy"]}))
     directories = []
 
     def mount(url, number):
         directory = tmp_path / f"m{number}"
         directory.mkdir()
-        good("mount", url, directory, "--view", view, "--memory", "64M", "--cache-dir", tmp_path / "cache")
+        good("mount", url, directory, "--view", view, "--memory", "64M", "--cache-dir",
+             tmp_path / "cache")
         directories.append(directory)
         return directory
 
@@ -159,7 +166,8 @@ def test_a_changed_chunk_is_found(request, served, mounted, tmp_path):
     os.kill(daemon, signal.SIGKILL)
     assert eventually(lambda: status(mount)["pid"] != daemon)
     # A batch is made as a whole: all of its files, or none.
-    changed = {name.split("/")[0] for name, array in before.items() if (array == values[7]).all(axis=-1).any()}
+    changed = {name.split("/")[0] for name, array in before.items()
+               if (array == values[7]).all(axis=-1).any()}
     assert 0 < len(changed) < len(before) / 2
     for name, array in before.items():
         path = mount / "views/v/epoch-0000" / f"{name}.npy"

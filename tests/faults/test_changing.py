@@ -1,4 +1,5 @@
-"""A store behind a server that changes or disappears while it is mounted: each object has one version, or it is ESTALE."""
+"""A store behind a server that changes or disappears while it is mounted: each object has one
+version, or it is ESTALE."""
 
 import errno
 import os
@@ -31,10 +32,13 @@ def layout(request):
 
 @pytest.fixture
 def origin(layout, tmp_path):
-    """A consolidated store that may be changed: the array x, of which the steps from 24 on are not written."""
+    """A consolidated store that may be changed: the array x, of which the steps from 24 on are not
+    written."""
     path = tmp_path / "origin"
-    array = zarr.open_group(path, mode="w").create_array("x", shape=(STEPS, 40), dtype="f4", fill_value=FILL,
-                                                         dimension_names=["time", "place"], **layout)
+    array = zarr.open_group(path, mode="w").create_array("x", shape=(STEPS, 40), dtype="f4",
+                                                         fill_value=FILL,
+                                                         dimension_names=["time", "place"],
+                                                         **layout)
     array[:24] = values(0)[:24]
     zarr.consolidate_metadata(path)
     return path
@@ -48,7 +52,8 @@ def age(path, seconds):
 
 
 def rows(directory, number, epoch=0):
-    """A batch, or the errno of reading it. (Not np.load: it would read under the lock that the proxy's threads need.)"""
+    """A batch, or the errno of reading it. (Not np.load: it would read under the lock that the
+    proxy's threads need.)"""
     try:
         contents = (directory / f"views/v/epoch-{epoch:04d}/batch-{number:06d}.npy").read_bytes()
     except OSError as error:
@@ -57,7 +62,8 @@ def rows(directory, number, epoch=0):
 
 
 def holds(got, version, number):
-    return not isinstance(got, int) and np.array_equal(got, values(version)[6 * number:6 * number + 6])
+    return not isinstance(got, int) and np.array_equal(got,
+                                                       values(version)[6 * number:6 * number + 6])
 
 
 def is_stale(got):
@@ -76,7 +82,8 @@ def test_a_server_that_has_nothing_any_more(what, cached, origin, mounted, tmp_p
         options = ("--cache-dir", tmp_path / "cache") if cached else ()
         directory = mounted(proxy.url, *MEMORY, *options)
         assert holds(rows(directory, 0), 0, 0)
-        proxy.set(Fault(status=404, applies=None if what == "everything" else lambda path: path.startswith("x/")))
+        proxy.set(Fault(status=404, applies=None if what == "everything"
+                            else lambda path: path.startswith("x/")))
         got = [rows(directory, number, 1) for number in range(8)]
         assert all(is_stale(g) or holds(g, 0, number) for number, g in enumerate(got))
         assert all(is_stale(g) for g in got[4:])
@@ -101,7 +108,8 @@ def test_an_object_that_changes_is_stale(change, tells, origin, mounted):
         if change == "removed":
             shutil.rmtree(origin / "x/c")
         else:
-            zarr.open_array(origin / "x", mode="r+")[:24] = np.round(values(1)[:24], 1)  # compresses to another size
+            # compresses to another size
+            zarr.open_array(origin / "x", mode="r+")[:24] = np.round(values(1)[:24], 1)
         age(origin, 50)
         got = [rows(directory, number, 1) for number in range(4)]
         assert all(is_stale(g) or holds(g, 0, number) for number, g in enumerate(got))

@@ -11,7 +11,8 @@ import pytest
 from fault_proxy import Fault, is_chunk
 from watching import eventually, is_alive, status
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 PATIENT = ["--timeout", "600", "--retries", "100"]
 SOON = 2  # seconds: the delays below take minutes
 
@@ -43,7 +44,8 @@ def arrived(proxy):
 
 @pytest.fixture
 def dead(request, proxy, mounted):
-    """A mount whose chunks never come, and a process that waits for one: (directory, its pid, the reader)."""
+    """A mount whose chunks never come, and a process that waits for one: (directory, its pid, the
+    reader)."""
     readers = []
 
     def start(fault, file="views/v/epoch-0000/batch-000001.npy"):
@@ -51,7 +53,8 @@ def dead(request, proxy, mounted):
         pid = pid_of(directory)
         fault.applies = is_chunk
         proxy.set(fault)
-        reader = subprocess.Popen([sys.executable, "-c", f"open({str(directory / file)!r}, 'rb').read()"],
+        reader = subprocess.Popen([sys.executable,
+                                   "-c", f"open({str(directory / file)!r}, 'rb').read()"],
                                   stderr=subprocess.PIPE)
         readers.append(reader)
         arrived(proxy)
@@ -110,7 +113,8 @@ def test_a_signal_ends_cat(proxy, name, number):
     fault = DEAD[name]
     fault.applies = is_chunk
     proxy.set(fault)
-    cat = subprocess.Popen([PROGRAM, "cat", proxy.url, "x", *PATIENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    cat = subprocess.Popen([PROGRAM, "cat", proxy.url, "x", *PATIENT], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
     arrived(proxy)
     cat.send_signal(number)
     output, errors = cat.communicate(timeout=SOON)
@@ -122,8 +126,9 @@ def test_mount_in_vain_can_be_interrupted(proxy, tmp_path):
     directory = tmp_path / "mnt"
     directory.mkdir()
     proxy.set(Fault(latency=50))
-    command = subprocess.Popen([PROGRAM, "mount", proxy.url, str(directory), *PATIENT], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, start_new_session=True)
+    command = subprocess.Popen([PROGRAM, "mount", proxy.url, str(directory), *PATIENT],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True)
     assert eventually(lambda: proxy.requests)
     children = pathlib.Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
     assert len(children) == 1

@@ -44,7 +44,8 @@ LASTING = {
     "no answer": (Fault(latency=20), "does not answer"),
     "a drip": (Fault(drip=0.05), "stalled"),
     "denied": (Fault(status=403), "denies access"),
-    "a web page": (Fault(status=200, headers={"Content-Type": "text/html"}, body=b"<html>Log in</html>"), "web page"),
+    "a web page": (Fault(status=200, headers={"Content-Type": "text/html"},
+                         body=b"<html>Log in</html>"), "web page"),
     "a body that is none": (Fault(corrupt=True), "x/"),
     "a bad request": (Fault(status=400), "400"),
     "headers without end": (Fault(headers={"X-Long": "a" * 400000}), "headers are too long"),
@@ -70,13 +71,16 @@ def test_cat_says_what_is_wrong(fails, proxy, name):
     assert words in line
 
 
-GZIP, ZIP, PAGE = b"\x1f\x8b\x08" + bytes(40), b"PK\3\4" + bytes(40), b"<!doctype html><title>Log in</title>"
+GZIP, ZIP, PAGE = (b"\x1f\x8b\x08" + bytes(40), b"PK\3\4" + bytes(40),
+                   b"<!doctype html><title>Log in</title>")
 
 
-@pytest.mark.parametrize("body, words", [(GZIP, "gzip data"), (ZIP, "zip archive"), (PAGE, "web page")])
+@pytest.mark.parametrize("body, words",
+                         [(GZIP, "gzip data"), (ZIP, "zip archive"), (PAGE, "web page")])
 def test_what_came_in_an_objects_place_is_named(request, good, fails, proxy, values, body, words):
     """The server's headers do not reveal it."""
-    proxy.set(Fault(status=200, body=body, applies=lambda path: path.endswith((".zmetadata", "zarr.json"))))
+    proxy.set(Fault(status=200, body=body,
+                    applies=lambda path: path.endswith((".zmetadata", "zarr.json"))))
     if body == GZIP and "v2" in request.node.name:
         # Damaged consolidated metadata is ignored: the documents of the arrays are read.
         np.testing.assert_array_equal(cat(good("cat", proxy.url, "x", *QUICK)), values)
@@ -152,7 +156,8 @@ def test_missing_chunks_are_fill_values(good, proxy, values):
 
 
 def test_what_403_means_can_be_said(request, good, fails, proxy, mounted, values):
-    """--missing decides whether it is an error or a missing object, even for the storage's own message."""
+    """--missing decides whether it is an error or a missing object, even for the storage's own
+    message."""
     names = {"x/5.0", "x/c/1/0" if "sharded" in request.node.name else "x/c/5/0"}
     fault = Fault(status=403, body=b"<Error><Code>AccessDenied</Code></Error>",
                   applies=lambda path: path in names or path.startswith(".batchfs-"))
@@ -169,7 +174,8 @@ def test_what_403_means_can_be_said(request, good, fails, proxy, mounted, values
     assert "--missing" in fails(2, "cat", proxy.url, "x", "--missing", "401")
     directory = mounted(proxy.url, "-o", "missing=403")
     # Not np.load: it would read under the lock that the proxy's threads need.
-    np.testing.assert_array_equal(cat((directory / "arrays" / "x" / "values.npy").read_bytes()), told)
+    np.testing.assert_array_equal(cat((directory / "arrays" / "x" / "values.npy").read_bytes()),
+                                  told)
 
 
 def test_batch(good, proxy, values, view_file):
@@ -191,7 +197,8 @@ def test_what_is_no_store(fails, proxy):
     assert "not a Zarr store" in fails(1, "inspect", proxy.url + "/elsewhere")
     proxy.set(Fault(status=403))
     assert "denies access" in fails(1, "inspect", proxy.url, *QUICK)
-    proxy.set(Fault(status=200, headers={"Content-Type": "text/html"}, body=b"<!DOCTYPE html><p>hello"))
+    proxy.set(Fault(status=200, headers={"Content-Type": "text/html"},
+                    body=b"<!DOCTYPE html><p>hello"))
     assert "web page" in fails(1, "inspect", proxy.url, *QUICK)
     proxy.set(Fault(status=500))
     assert "tried 3 times" in fails(1, "inspect", proxy.url, *QUICK)
@@ -200,7 +207,8 @@ def test_what_is_no_store(fails, proxy):
 def test_passwords_are_sent_and_not_shown(fails, good, proxy, values):
     url = proxy.url.replace("http://", "http://me:secret@") + "?sig=hidden"
     np.testing.assert_array_equal(cat(good("cat", url, "x")), values)
-    assert all(headers.get("Authorization") == "Basic bWU6c2VjcmV0" for _, _, headers in proxy.requests)
+    assert all(headers.get("Authorization") == "Basic bWU6c2VjcmV0"
+               for _, _, headers in proxy.requests)
     proxy.set(Fault(status=500))
     line = fails(1, "cat", url, "x", *QUICK)
     assert "secret" not in line and "hidden" not in line

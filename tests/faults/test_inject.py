@@ -1,5 +1,5 @@
-"""A short run of inject.py, always of the same points; `python tests/faults/inject.py --points 2000` is a
-long one, see tests/faults/README.md. With -s, its table is shown."""
+"""A short run of inject.py, always of the same points; `python tests/faults/inject.py --points
+2000` is a long one, see tests/faults/README.md. With -s, its table is shown."""
 
 import os
 import pathlib
@@ -16,8 +16,8 @@ CALLS = "open read mmap fork thread write sync descriptor truncate"
 def run(only, points, kinds, *options):
     if shutil.which(os.environ.get("CC", "cc")) is None:
         pytest.skip("there is no C compiler to build the library with that makes calls fail")
-    done = subprocess.run([sys.executable, INJECT, "--only", only, "--points", str(points), "--seed", "1",
-                           "--kinds", kinds, *options],
+    done = subprocess.run([sys.executable, INJECT, "--only", only, "--points", str(points),
+                           "--seed", "1", "--kinds", kinds, *options],
                           capture_output=True, text=True, check=False, timeout=600)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -22,7 +22,8 @@ def test_every_read_is_of_one_version(name, tmp_path):
     known = mutations.run(name, OPERATIONS, True, 1, tmp_path)
     print(known.counts)
     assert not known.violations
-    assert known.counts["kills"] > 0 and sum(n for what, n in known.counts.items() if what.startswith("changes")) > 0
+    assert known.counts["kills"] > 0 and sum(n for what, n in known.counts.items()
+                                             if what.startswith("changes")) > 0
 
 
 def test_the_encoded_objects_are_zarrs(tmp_path):
@@ -30,14 +31,17 @@ def test_the_encoded_objects_are_zarrs(tmp_path):
     import zarr
 
     store = mutation_stores.Directory(tmp_path)
-    values = {layout: [layout.values(n, n + 1) for n in range(layout.objects)] for layout in mutation_model.LAYOUTS}
-    store.reset(mutation_stores.metadata() | {mutation_stores.key_of(layout, n): mutation_stores.encode(layout, one)
-                                              for layout, all_ in values.items() for n, one in enumerate(all_)})
+    values = {layout: [layout.values(n, n + 1) for n in range(layout.objects)]
+              for layout in mutation_model.LAYOUTS}
+    store.reset(mutation_stores.metadata()
+                | {mutation_stores.key_of(layout, n): mutation_stores.encode(layout, one)
+                   for layout, all_ in values.items() for n, one in enumerate(all_)})
     group = zarr.open_group(str(store.path), mode="r")
     for layout, all_ in values.items():
         assert np.array_equal(group[layout.name][...], np.concatenate(all_)), layout.name
         for one in all_:
-            assert np.array_equal(mutation_stores.decode(layout, mutation_stores.encode(layout, one)), one)
+            assert np.array_equal(
+                mutation_stores.decode(layout, mutation_stores.encode(layout, one)), one)
 
 
 # ---- the model detects errors ----
@@ -48,7 +52,8 @@ KEY = ("raw", 0)
 def model_of(*kinds):
     """An object that had these states: its model, and the values of each state."""
     layout = mutation_model.LAYOUTS[0]
-    values = [layout.values(0, version) * (kind != "absent") for version, kind in enumerate(kinds, 1)]
+    values = [layout.values(0, version) * (kind != "absent")
+              for version, kind in enumerate(kinds, 1)]
     known = mutation_model.Model()
     group = mutation_model.Group(mutation_model.State(kinds[0], {KEY: values[0]}))
     known.start({KEY: group})
@@ -58,9 +63,11 @@ def model_of(*kinds):
 
 
 @pytest.mark.parametrize("kinds, read, wrong", [
-    (["good", "good"], [0, 0, 0], False), (["good", "good"], [1, 1], False), (["good", "good"], [0, 1], True),
-    (["absent", "good"], [0, 1, 1], False), (["absent", "good"], [0, 1, 0], False), (["good", "absent"], [0, 1], True),
-    (["good", "absent", "good"], [1, 2], False), (["good", "absent", "good"], [0, 2], True), (["good", "gone"], [0, 0], False),
+    (["good", "good"], [0, 0, 0], False), (["good", "good"], [1, 1], False),
+    (["good", "good"], [0, 1], True), (["absent", "good"], [0, 1, 1], False),
+    (["absent", "good"], [0, 1, 0], False), (["good", "absent"], [0, 1], True),
+    (["good", "absent", "good"], [1, 2], False), (["good", "absent", "good"], [0, 2], True),
+    (["good", "gone"], [0, 0], False),
 ])
 def test_the_model_knows_one_version_from_two(kinds, read, wrong):
     known, values = model_of(*kinds)
@@ -85,8 +92,10 @@ def test_the_model_sees_a_mixture_and_fill_values_of_what_is_gone():
     assert "an open file changed" in known.violations[0]
 
 
-@pytest.mark.parametrize("kinds, error, wrong", [(["good"], 116, True), (["good", "good"], 116, False), (["good", "good"], 5, True),
-                                                 (["good", "broken"], 5, False), (["good", "good"], 2, True)])
+@pytest.mark.parametrize("kinds, error, wrong",
+                         [(["good"], 116, True), (["good", "good"], 116, False),
+                          (["good", "good"], 5, True), (["good", "broken"], 5, False),
+                          (["good", "good"], 2, True)])
 def test_errors_are_for_what_changed(kinds, error, wrong):
     known, _ = model_of(*kinds)
     known.check_error("a read", {KEY}, error)

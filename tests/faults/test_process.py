@@ -1,6 +1,8 @@
-"""Events of the process: the clock jumps, an origin or a reader stops, a disk is full, memory, files and threads are short.
+"""Events of the process: the clock jumps, an origin or a reader stops, a disk is full, memory,
+files and threads are short.
 
-Whatever it is, each read ends in the right bytes or one clear error, within a bounded time; nothing crashes or hangs.
+Whatever it is, each read ends in the right bytes or one clear error, within a bounded time; nothing
+crashes or hangs.
 """
 
 import contextlib
@@ -24,7 +26,8 @@ import zarr
 
 from watching import eventually, is_alive, status
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 LONG = 60  # seconds that nothing here takes, on however slow a machine
 BATCHES = [f"views/v/epoch-0000/batch-{number:06}.npy" for number in range(4)]
 
@@ -35,13 +38,15 @@ def place(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "s.zarr"
     values = np.random.default_rng(1).normal(size=(24, 64, 128)).astype("f4")
     group = zarr.create_group(path)
-    group.create_array("x", data=values, chunks=(4, 64, 128), compressors=None, dimension_names=["time", "lat", "lon"])
+    group.create_array("x", data=values, chunks=(4, 64, 128), compressors=None,
+                       dimension_names=["time", "lat", "lon"])
     zarr.consolidate_metadata(str(path))
     return path, values
 
 
 def right(values, number, contents):
-    return np.array_equal(contents[-6 * 64 * 128 * 4:].view("f4").reshape(6, 1, 64, 128)[:, 0], values[6 * number:6 * number + 6])
+    return np.array_equal(contents[-6 * 64 * 128 * 4:].view("f4").reshape(6, 1, 64, 128)[:, 0],
+                          values[6 * number:6 * number + 6])
 
 
 def read(path):
@@ -94,9 +99,11 @@ def tmpfs(tmp_path):
 @pytest.fixture
 def origin(place):
     """An HTTP server in a process of its own, so that it can be stopped: (url, pid)."""
-    code = "import http.server, sys; s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), " \
-           "http.server.SimpleHTTPRequestHandler); print(s.server_address[1], flush=True); s.serve_forever()"
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=place[0], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    code = ("import http.server, sys; s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), "
+            "http.server.SimpleHTTPRequestHandler); print(s.server_address[1], "
+            "flush=True); s.serve_forever()")
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=place[0], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
     yield f"http://127.0.0.1:{int(process.stdout.readline())}", process.pid
     process.send_signal(signal.SIGCONT)
     process.kill()
@@ -115,7 +122,8 @@ def test_a_stopped_origin(place, origin, mounted):
     try:
         before = time.monotonic()
         result = Background(directory / BATCHES[3]).end()
-        assert result in (errno.ETIMEDOUT, errno.EIO) or right(place[1], 3, result)  # it may have been read ahead
+        # it may have been read ahead
+        assert result in (errno.ETIMEDOUT, errno.EIO) or right(place[1], 3, result)
         assert time.monotonic() - before < LONG
         assert "handoff" in status(directory)  # the mount itself answers
     finally:
@@ -126,8 +134,10 @@ def test_a_stopped_origin(place, origin, mounted):
 
 def test_a_stopped_reader_disturbs_nobody(place, mounted, good):
     directory = mounted(place[0], "--memory", "64M")
-    code = "import mmap, sys; f = open(sys.argv[1], 'rb'); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); print('open', flush=True); input()"
-    reader = subprocess.Popen([sys.executable, "-c", code, directory / BATCHES[0]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    code = ("import mmap, sys; f = open(sys.argv[1], 'rb'); m = mmap.mmap(f.fileno(), 0, "
+            "prot=mmap.PROT_READ); print('open', flush=True); input()")
+    reader = subprocess.Popen([sys.executable, "-c", code, directory / BATCHES[0]],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert reader.stdout.readline() == b"open\n"
         reader.send_signal(signal.SIGSTOP)
@@ -188,14 +198,15 @@ def test_the_clock_jumps(place, origin, good, batchfs, tmp_path, view_file, jump
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
     (tmp_path / "clock.c").write_text(CLOCK)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "clock.so", tmp_path / "clock.c", "-ldl"], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "clock.so", tmp_path / "clock.c",
+                    "-ldl"], check=True)
     offset = tmp_path / "offset"
     offset.write_text("0")
     environment = dict(os.environ, LD_PRELOAD=str(tmp_path / "clock.so"), CLOCK_OFFSET=str(offset))
     directory = tmp_path / "mnt"
     directory.mkdir()
-    good("mount", origin[0], directory, "--view", view_file, "--hang-timeout", "3", "--wait", "30", "--cache-dir", tmp_path / "cache",
-         env=environment)
+    good("mount", origin[0], directory, "--view", view_file, "--hang-timeout", "3", "--wait", "30",
+         "--cache-dir", tmp_path / "cache", env=environment)
     try:
         pid = status(directory)["pid"]
         for number, name in enumerate(BATCHES):
@@ -229,16 +240,20 @@ int clock_gettime(clockid_t clock, struct timespec* now) {
 
 @pytest.mark.not_sanitized("what is loaded before everything else must be the sanitizer")
 def test_a_file_is_read_when_the_clock_stands_still(place, batchfs, tmp_path):
-    """A file that was just written is read when its time stamp has aged; the clock may never say so."""
+    """A file that was just written is read when its time stamp has aged; the clock may never say
+    so."""
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
     (tmp_path / "still.c").write_text(STILL)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "still.so", tmp_path / "still.c", "-ldl"], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "still.so", tmp_path / "still.c",
+                    "-ldl"], check=True)
     store = place[0]
     for document in store.rglob("*"):
-        if document.is_file() and document.name in ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"):
+        if document.is_file() and document.name in ("zarr.json", ".zarray", ".zattrs", ".zgroup",
+                                                    ".zmetadata"):
             still = str(document.stat().st_ctime_ns)
-            done = batchfs("inspect", store, env=dict(os.environ, LD_PRELOAD=str(tmp_path / "still.so"), STILL=still))
+            done = batchfs("inspect", store,
+                           env=dict(os.environ, LD_PRELOAD=str(tmp_path / "still.so"), STILL=still))
             assert done.returncode == 0, done.stderr
 
 
@@ -262,7 +277,8 @@ def test_the_temporary_directory_is_full(tmpfs, batchfs):
     assert done.returncode in (0, 1) and b"internal" not in done.stderr
     checks = json.loads(done.stdout)["checks"]
     if os.access("/dev/fuse", os.R_OK | os.W_OK):  # else nothing is measured
-        assert any("could not be measured" in check["found"] and "room" in check["next"] for check in checks), checks
+        assert any("could not be measured" in check["found"] and "room" in check["next"]
+                   for check in checks), checks
     assert os.listdir(disk) == ["full"]
 
 
@@ -275,7 +291,8 @@ class Group:
     def __init__(self, controller, limit):
         name = f"batchfs-test-{os.getpid()}"
         first = {"memory": "memory.limit_in_bytes", "pids": "pids.max"}[controller]
-        for root, file in [(f"/sys/fs/cgroup/{controller}", first), ("/sys/fs/cgroup", f"{controller}.max")]:
+        for root, file in [(f"/sys/fs/cgroup/{controller}", first),
+                           ("/sys/fs/cgroup", f"{controller}.max")]:
             self.path = pathlib.Path(root) / name
             try:
                 self.path.mkdir()
@@ -302,20 +319,25 @@ class Group:
 
 @pytest.mark.not_sanitized("takes more memory than the group has")
 def test_the_kernel_kills_for_memory(good, batchfs, tmp_path):
-    """A budget that the container does not have: daemons are killed again and again, and the mount is given up."""
+    """A budget that the container does not have: daemons are killed again and again, and the mount
+    is given up."""
     values = np.random.default_rng(2).normal(size=(16, 1 << 20)).astype("f4")
-    zarr.create_group(tmp_path / "s.zarr").create_array("x", data=values, chunks=(1, 1 << 20), dimension_names=["time", "place"])
-    (tmp_path / "view.json").write_text(json.dumps({"name": "v", "window": {"time": 1}, "batch": {"size": 16}}))
+    zarr.create_group(tmp_path / "s.zarr").create_array("x", data=values, chunks=(1, 1 << 20),
+                                                        dimension_names=["time", "place"])
+    (tmp_path / "view.json").write_text(json.dumps({"name": "v", "window": {"time": 1},
+                                                    "batch": {"size": 16}}))
     directory = tmp_path / "mnt"
     directory.mkdir()
     group = Group("memory", 48 << 20)
     try:
-        good("mount", tmp_path / "s.zarr", directory, "--view", tmp_path / "view.json", "--memory", "1G", preexec_fn=group.enter)
+        good("mount", tmp_path / "s.zarr", directory, "--view", tmp_path / "view.json", "--memory",
+             "1G", preexec_fn=group.enter)
         pid = status(directory)["pid"]
         supervisor = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
         result = Background(directory / BATCHES[0]).end()
         assert isinstance(result, int), "the group has room for it"
-        if not eventually(lambda: not is_alive(supervisor), 5):  # it may have been refused by the kernel, not killed
+        # it may have been refused by the kernel, not killed
+        if not eventually(lambda: not is_alive(supervisor), 5):
             assert result in (errno.ENOMEM, errno.EIO)
         else:
             assert not os.path.ismount(directory)
@@ -327,8 +349,8 @@ def test_the_kernel_kills_for_memory(good, batchfs, tmp_path):
 @pytest.mark.not_sanitized("the sanitizer needs threads of its own")
 @pytest.mark.parametrize("threads", [1, 3, 6, 12])
 def test_threads_are_short(place, origin, tmp_path, view_file, threads):
-    """For an ordinary user: the limit does not bind root. Whatever the number of threads, the result is a
-    batch, or one line that names the limit."""
+    """For an ordinary user: the limit does not bind root. Whatever the number of threads, the
+    result is a batch, or one line that names the limit."""
     if os.geteuid() != 0:
         pytest.skip("takes another user")
     view = tmp_path / "view.json"
@@ -342,8 +364,8 @@ def test_threads_are_short(place, origin, tmp_path, view_file, threads):
         os.setgid(54321)
         os.setuid(54321)
 
-    done = subprocess.run([PROGRAM, "batch", origin[0], "--view", view, "--threads", "8"], capture_output=True, preexec_fn=become,
-                          env={}, timeout=LONG)
+    done = subprocess.run([PROGRAM, "batch", origin[0], "--view", view, "--threads", "8"],
+                          capture_output=True, preexec_fn=become, env={}, timeout=LONG)
     if done.returncode == 0:
         assert right(place[1], 0, np.frombuffer(done.stdout, dtype="u1"))
     else:
@@ -415,7 +437,8 @@ def test_files_are_short_for_a_mount(place, batchfs, tmp_path, view_file):
     worked = []
     for files in [*range(8, 25), 28, 32, 36, 40]:
         done = batchfs("mount", place[0], directory, "--view", view_file, "--wait", "20",
-                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                             (files, files)))
         try:
             if done.returncode == 0:
                 assert right(place[1], 0, Background(directory / BATCHES[0]).end())
@@ -424,7 +447,8 @@ def test_files_are_short_for_a_mount(place, batchfs, tmp_path, view_file):
                 (line,) = done.stderr.decode().splitlines()
                 assert done.returncode == 1, line
                 # "opening failed" where the limit is met at a file of the store, which follows
-                assert re.match(rf"batchfs: mount failed: (opening failed: )?too many open files: this process may have {files} \(RLIMIT_NOFILE\)", line), line
+                assert re.match(r"batchfs: mount failed: (opening failed: )?too many open files: "
+                                rf"this process may have {files} \(RLIMIT_NOFILE\)", line), line
                 assert "ulimit -n" in line, line
                 assert "doctor" not in line, line
                 assert not os.path.ismount(directory)
@@ -447,12 +471,15 @@ def test_the_address_space_is_short(place, batchfs, tmp_path, view_file, command
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
         try:
             if done.returncode == 0:
-                contents = np.frombuffer(done.stdout, "u1") if command == "batch" else Background(directory / BATCHES[0]).end()
+                contents = (np.frombuffer(done.stdout, "u1") if command == "batch"
+                            else Background(directory / BATCHES[0]).end())
                 assert right(place[1], 0, contents)
             else:
                 (line,) = done.stderr.decode().splitlines()
-                assert done.returncode == 1 and line.startswith(f"batchfs: {command} failed: "), line
-                assert (f"this process may have {size} bytes of address space (RLIMIT_AS); raise it with ulimit -v" in line
+                assert (done.returncode == 1
+                            and line.startswith(f"batchfs: {command} failed: ")), line
+                assert (f"this process may have {size} bytes of address space "
+                        "(RLIMIT_AS); raise it with ulimit -v" in line
                         or "raise the limit (ulimit -v)" in line), line
                 lines.append(line)
         finally:

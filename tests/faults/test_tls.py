@@ -16,7 +16,8 @@ from fault_proxy import QUICK, FaultProxy
 
 
 def trusting(authority, variable="SSL_CERT_FILE"):
-    others = {name: value for name, value in os.environ.items() if name not in ("SSL_CERT_FILE", "CURL_CA_BUNDLE")}
+    others = {name: value for name, value in os.environ.items()
+              if name not in ("SSL_CERT_FILE", "CURL_CA_BUNDLE")}
     return {**others, variable: str(authority[0])}
 
 
@@ -81,7 +82,8 @@ def nginx(directory, authority, tmp_path):
           }}
         }}""")
     program = shutil.which("nginx") or "/usr/sbin/nginx"
-    server = subprocess.Popen([program, "-e", tmp_path / "error.log", "-c", tmp_path / "nginx.conf"])
+    server = subprocess.Popen([program, "-e", tmp_path / "error.log", "-c",
+                               tmp_path / "nginx.conf"])
     for _ in range(200):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{ports[0]}/none", timeout=5)

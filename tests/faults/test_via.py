@@ -29,7 +29,8 @@ def chunks_asked(proxy):
     """Requests for chunks: (for bytes, for news of a version)."""
     with proxy.lock:
         requests = [(path, headers) for method, path, headers in proxy.requests
-                    if path.startswith("x/") and not is_metadata(path) and (proxy.directory / path).is_file()]
+                    if path.startswith("x/") and not is_metadata(path)
+                    and (proxy.directory / path).is_file()]
     checks = [path for path, headers in requests if "If-None-Match" in headers]
     return [path for path, headers in requests if "If-None-Match" not in headers], checks
 
@@ -60,7 +61,8 @@ def test_each_chunk_leaves_the_store_once_for_many_readers(good, proxy, cache, v
 @needs_nginx
 def test_trusted_caches_are_not_checked(good, proxy, cache, values):
     for _ in range(2):
-        np.testing.assert_array_equal(load(good("cat", proxy.url, "x", "--via", cache.url, "--cache-trust")), values)
+        np.testing.assert_array_equal(
+            load(good("cat", proxy.url, "x", "--via", cache.url, "--cache-trust")), values)
     for_bytes, checks = chunks_asked(proxy)
     assert len(for_bytes) == len(set(for_bytes)) and checks == []
 
@@ -76,7 +78,8 @@ def test_the_environment_names_caches(good, proxy, cache, values):
 @needs_nginx
 def test_objects_that_were_replaced_are_seen(good, tmp_path):
     store = tmp_path / "store"
-    array = zarr.create_array(store, shape=(8, 1000), chunks=(2, 1000), dtype="f4", dimension_names=["t", "i"])
+    array = zarr.create_array(store, shape=(8, 1000), chunks=(2, 1000), dtype="f4",
+                              dimension_names=["t", "i"])
     array[:] = 1
     with FaultProxy(store) as proxy, NginxCache(tmp_path / "cache", [server_of(proxy)]) as cache:
         def read(*options):
@@ -111,7 +114,8 @@ def test_the_shipped_configuration_serves_no_other_server(good, proxy, directory
     with FaultProxy(directory) as other:
         np.testing.assert_array_equal(load(good("cat", other.url, "x", "--via", cache.url)), values)
         assert proxy.requests == []
-        assert not any("Via" in headers or "X-Forwarded-For" in headers for _, _, headers in other.requests)
+        assert not any("Via" in headers or "X-Forwarded-For" in headers
+                       for _, _, headers in other.requests)
 
 
 # ---- caches that answer with something else ----
@@ -149,18 +153,22 @@ def test_a_cache_that_answers_with_something_else(good, proxy, directory, values
     with FaultProxy(directory) as cache:
         cache.fault = WRONG[kind]
         np.testing.assert_array_equal(load(good("cat", proxy.url, "x", "--via", cache.url)), values)
-        assert cache.requests and not any(path.endswith("json") or is_metadata(path) for _, path, _ in cache.requests)
+        assert cache.requests and not any(path.endswith("json") or is_metadata(path)
+                                          for _, path, _ in cache.requests)
 
 
 def test_a_cache_that_goes_wrong_now_and_then(good, proxy, directory, values):
     with FaultProxy(directory) as cache:
-        for fault in (Fault(status=500, times=1), Fault(cut=3, share=0.5), Fault(headers={"ETag": '"b"'}, corrupt=True, share=0.5)):
+        for fault in (Fault(status=500, times=1), Fault(cut=3, share=0.5),
+                      Fault(headers={"ETag": '"b"'}, corrupt=True, share=0.5)):
             cache.set(fault)
-            np.testing.assert_array_equal(load(good("cat", proxy.url, "x", "--via", cache.url)), values)
+            np.testing.assert_array_equal(load(good("cat", proxy.url, "x", "--via", cache.url)),
+                                          values)
 
 
 def test_a_cache_that_is_not_there(good, proxy, values):
-    np.testing.assert_array_equal(load(good("cat", proxy.url, "x", "--via", "http://127.0.0.1:9,http://127.0.0.2:9")), values)
+    np.testing.assert_array_equal(
+        load(good("cat", proxy.url, "x", "--via", "http://127.0.0.1:9,http://127.0.0.2:9")), values)
 
 
 def test_an_error_of_the_store_stays_one(fails, proxy, directory):
@@ -183,9 +191,11 @@ def test_caches_share_the_objects(good, proxy, tmp_path, values):
         for_bytes, _ = chunks_asked(proxy)
         assert sorted(for_bytes) == sorted(set(for_bytes))
         a.kill()
-        np.testing.assert_array_equal(load(good("cat", proxy.url, "x", "--via", f"{a.url},{b.url}")), values)
+        np.testing.assert_array_equal(
+            load(good("cat", proxy.url, "x", "--via", f"{a.url},{b.url}")), values)
         b.kill()
-        np.testing.assert_array_equal(load(good("cat", proxy.url, "x", "--via", f"{a.url},{b.url}")), values)
+        np.testing.assert_array_equal(
+            load(good("cat", proxy.url, "x", "--via", f"{a.url},{b.url}")), values)
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +207,8 @@ def many(tmp_path_factory):
     group.create_array("x", data=data, chunks=(2, 5000), dimension_names=["time", "place"])
     zarr.consolidate_metadata(str(folder / "store"))
     view = folder / "view.json"
-    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "batch": {"size": 4}, "order": {"shuffle": "none"}}))
+    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "batch": {"size": 4},
+                                "order": {"shuffle": "none"}}))
     return folder / "store", view, data
 
 
@@ -208,10 +219,13 @@ def test_a_cache_that_goes_under_eight_readers(good, batchfs, many, tmp_path, en
         pytest.skip("/dev/fuse cannot be opened")
     with FaultProxy(many[0]) as proxy:
         proxy.fault = Fault(latency=0.005)
-        with NginxCache(tmp_path / "a", [server_of(proxy)]) as a, NginxCache(tmp_path / "b", [server_of(proxy)]) as b:
-            one_left = read_by_eight(good, batchfs, proxy, many, tmp_path / "one", [a, b], lambda: leave(a, end))
+        with NginxCache(tmp_path / "a", [server_of(proxy)]) as a, NginxCache(
+                tmp_path / "b", [server_of(proxy)]) as b:
+            one_left = read_by_eight(good, batchfs, proxy, many, tmp_path / "one", [a, b],
+                                     lambda: leave(a, end))
             assert one_left["via_requests"] > 0
-            none_left = read_by_eight(good, batchfs, proxy, many, tmp_path / "none", [b], lambda: leave(b, end))
+            none_left = read_by_eight(good, batchfs, proxy, many, tmp_path / "none", [b],
+                                      lambda: leave(b, end))
             assert none_left["via_fallbacks"] > 0
 
 
@@ -223,7 +237,8 @@ def read_by_eight(good, batchfs, proxy, many, folder, caches, end):
     """Eight readers of a mount while end() happens. Returns the counters of the store."""
     store, view, data = many
     folder.mkdir()
-    good("mount", proxy.url, folder, "--view", view, "--memory", "32M", "--via", ",".join(c.url for c in caches))
+    good("mount", proxy.url, folder, "--view", view, "--memory", "32M", "--via",
+         ",".join(c.url for c in caches))
     try:
         def read(reader):
             wrong = 0
@@ -245,7 +260,8 @@ def read_by_eight(good, batchfs, proxy, many, folder, caches, end):
 # ---- refusals ----
 
 
-@pytest.mark.parametrize("url", ["cache:8090", "ftp://cache", "http://cache/path", "http://me:secret@cache", "http://a,http://a", "unix:cache",
+@pytest.mark.parametrize("url", ["cache:8090", "ftp://cache", "http://cache/path",
+                                 "http://me:secret@cache", "http://a,http://a", "unix:cache",
                                  "unix:/" + 110 * "a", ""])
 def test_what_is_no_cache_is_wrong_usage(batchfs, proxy, url):
     done = batchfs("cat", proxy.url, "x", "--via", url)
@@ -274,15 +290,18 @@ def test_caches_with_tls(good, fails, batchfs, proxy, directory, authority, valu
     address = proxy.url.replace("http://", "http://me:word@")
     with FaultProxy(directory, authority[1], authority[2]) as cache:
         trusting = os.environ | {"SSL_CERT_FILE": str(authority[0])}
-        np.testing.assert_array_equal(load(good("cat", address, "x", "--via", cache.url, env=trusting)), values)
+        np.testing.assert_array_equal(
+            load(good("cat", address, "x", "--via", cache.url, env=trusting)), values)
         seen = [headers for _, path, headers in cache.requests if path.startswith("x/")]
-        assert seen and all(headers["Host"] == server_of(proxy) and headers["Authorization"].startswith("Basic ") for headers in seen)
+        assert seen and all(headers["Host"] == server_of(proxy)
+                            and headers["Authorization"].startswith("Basic ") for headers in seen)
         # A cache with an untrusted certificate gets no requests.
         cache.requests.clear()
         np.testing.assert_array_equal(load(good("cat", address, "x", "--via", cache.url)), values)
         assert cache.requests == []
         (check,) = caches_of(batchfs, address, "--via", cache.url, "--timeout", "2")
-        assert check["state"] == "problem" and "certificate" in check["found"] and "word" not in str(check)
+        assert (check["state"] == "problem" and "certificate" in check["found"]
+                and "word" not in str(check))
 
 
 # ---- doctor ----
@@ -295,7 +314,8 @@ def caches_of(batchfs, *arguments):
 
 @needs_nginx
 def test_doctor_tries_each_cache(batchfs, proxy, cache):
-    good_one, gone = caches_of(batchfs, proxy.url, "--via", f"{cache.url},http://127.0.0.1:9", "--timeout", "2")
+    good_one, gone = caches_of(batchfs, proxy.url, "--via", f"{cache.url},http://127.0.0.1:9",
+                               "--timeout", "2")
     assert good_one["state"] == "ok" and cache.url in good_one["found"]
     assert gone["state"] == "problem" and "connecting" in gone["found"] and "--via" in gone["next"]
     assert caches_of(batchfs, proxy.url) == []
@@ -306,11 +326,14 @@ def test_doctor_says_what_a_cache_does_wrong(batchfs, proxy, directory, cache, t
     with FaultProxy(directory) as other:
         (refused,) = caches_of(batchfs, other.url, "--via", cache.url)
         assert refused["state"] == "problem" and server_of(other) in refused["next"]
-    (page,) = caches_of(batchfs, proxy.url, "--via", serving(Fault(status=200, body=b"<html>"), directory))
+    (page,) = caches_of(batchfs, proxy.url, "--via",
+                        serving(Fault(status=200, body=b"<html>"), directory))
     assert page["state"] == "problem" and "not the store" in page["found"]
-    (keeps_nothing,) = caches_of(batchfs, proxy.url, "--via", serving(Fault(headers={"X-Cache": "MISS"}), directory))
+    (keeps_nothing,) = caches_of(batchfs, proxy.url, "--via",
+                                 serving(Fault(headers={"X-Cache": "MISS"}), directory))
     assert keeps_nothing["state"] == "note" and "does not keep" in keeps_nothing["found"]
-    (old,) = caches_of(batchfs, proxy.url, "--via", serving(Fault(headers={"ETag": '"old"'}), directory))
+    (old,) = caches_of(batchfs, proxy.url, "--via",
+                       serving(Fault(headers={"ETag": '"old"'}), directory))
     assert old["state"] == "note" and "older" in old["found"]
 
 

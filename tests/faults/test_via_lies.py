@@ -1,4 +1,5 @@
-"""Everything that a shared cache can say in an object's place: the reader gets the store's bytes, and the counters show it."""
+"""Everything that a shared cache can say in an object's place: the reader gets the store's bytes,
+and the counters show it."""
 
 import io
 import os
@@ -35,15 +36,18 @@ LIES = {
     "an error": Fault(status=500, body=b"broken"),
     "a bad gateway": Fault(status=502),
     "too busy": Fault(status=503, headers={"Retry-After": "100"}),
-    "a web page": Fault(status=200, headers={"Content-Type": "text/html"}, body=b"<html>log in</html>"),
-    "a web page of no type": Fault(status=200, headers={"ETag": '"x"'}, body=b"<html>log in</html>"),
+    "a web page": Fault(status=200, headers={"Content-Type": "text/html"},
+                        body=b"<html>log in</html>"),
+    "a web page of no type": Fault(status=200, headers={"ETag": '"x"'},
+                                   body=b"<html>log in</html>"),
     "gzip, unasked": Fault(encoding=True),
     "another version": Fault(headers={"ETag": '"another"'}, garbage=True),
     "no version": Fault(headers={"ETag": "", "Last-Modified": ""}, garbage=True),
     "nothing": Fault(status=200),
     "no content": Fault(status=204),
     "not modified, unasked": Fault(status=304),
-    "parts": Fault(status=206, headers={"Content-Type": "multipart/byteranges; boundary=b"}, body=BOUNDARY),
+    "parts": Fault(status=206, headers={"Content-Type": "multipart/byteranges; boundary=b"},
+                   body=BOUNDARY),
     "a redirect in a circle": Fault(redirect=lambda path: "/" + path),
     "a range beyond the end": Fault(status=416, headers={"Content-Range": "bytes */3"}),
     "headers without end": Fault(headers={"X-Long": "a" * 400000}),
@@ -67,7 +71,8 @@ def stored(tmp_path_factory):
     values = np.random.default_rng(3).normal(size=(24, 40)).astype("f4")
     group = zarr.open_group(folder, mode="w", zarr_format=3)
     group.create_array("x", data=values, chunks=(4, 40), dimension_names=["time", "place"])
-    group.create_array("sharded", data=values, chunks=(4, 40), shards=(12, 40), dimension_names=["time", "place"])
+    group.create_array("sharded", data=values, chunks=(4, 40), shards=(12, 40),
+                       dimension_names=["time", "place"])
     zarr.consolidate_metadata(folder)
     return folder, values
 
@@ -88,7 +93,8 @@ def through(good, batchfs, stored, tmp_path):
             try:
                 arrays = {}
                 for name in ("x", "sharded"):
-                    # np.load of a file keeps the interpreter's lock, which the servers need to answer.
+                    # np.load of a file keeps the interpreter's lock, which the servers need to
+                    # answer.
                     contents = (directory / "arrays" / name / "values.npy").read_bytes()
                     arrays[name] = np.load(io.BytesIO(contents))
                 return arrays, status(directory)["store"]

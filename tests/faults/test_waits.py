@@ -1,4 +1,5 @@
-"""Waits end: by a signal, by the clock, by the store's deadline; and nothing else waits with them."""
+"""Waits end: by a signal, by the clock, by the store's deadline; and nothing else waits with
+them."""
 
 import errno
 import json
@@ -41,14 +42,16 @@ print(ctypes.get_errno() if fd < 0 else 0, flush=True)
 
 class Reader:
     def __init__(self, path, restart=False):
-        self.process = subprocess.Popen([sys.executable, "-c", READER, str(path), "restart" if restart else ""],
-                                        stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([sys.executable, "-c", READER, str(path), "restart"
+                                             if restart else ""], stdout=subprocess.PIPE, text=True)
         self.process.stdout.readline()
 
     def is_in_call(self):
-        """Whether it waits for an answer of the mount; never true where the kernel does not tell."""
+        """Whether it waits for an answer of the mount; never true where the kernel does not
+        tell."""
         try:
-            return pathlib.Path(f"/proc/{self.process.pid}/wchan").read_text() == "request_wait_answer"
+            return pathlib.Path(
+                f"/proc/{self.process.pid}/wchan").read_text() == "request_wait_answer"
         except OSError:
             return False
 
@@ -85,7 +88,8 @@ def chunk_file(directory):
     return folder / sorted(os.listdir(folder))[-1]
 
 
-WAITS = {"batch": lambda d: d / EPOCH / "batch-000003.npy", "chunk": chunk_file, "values": lambda d: d / "arrays/x/values.npy"}
+WAITS = {"batch": lambda d: d / EPOCH / "batch-000003.npy", "chunk": chunk_file,
+         "values": lambda d: d / "arrays/x/values.npy"}
 
 
 @pytest.fixture
@@ -139,7 +143,8 @@ def test_a_signal_interrupts(stalled, reader, what, restart):
     assert waiting.waits()
     waiting.process.send_signal(signal.SIGUSR1)
     assert waiting.errno(SOON) == errno.EINTR
-    assert what == "values" or nobody_waits(directory)  # the kernel reads ahead, and not for a reader
+    # the kernel reads ahead, and not for a reader
+    assert what == "values" or nobody_waits(directory)
 
 
 @pytest.mark.says("kill")
@@ -151,7 +156,8 @@ def test_a_killed_reader_is_gone_at_once(stalled, reader, what, number):
     assert waiting.waits()
     waiting.process.send_signal(number)
     assert waiting.process.wait(SOON) != 0
-    assert what == "values" or nobody_waits(directory)  # the kernel reads ahead, and not for a reader
+    # the kernel reads ahead, and not for a reader
+    assert what == "values" or nobody_waits(directory)
 
 
 @pytest.mark.says("interrupt-others")
@@ -194,14 +200,18 @@ def pid_of(directory):
 
 
 def test_a_disk_that_hangs(proxy, mounted, batchfs, good, reader, tmp_path):
-    """A local store on a network disk whose server is gone: here, on another mount whose store stalls."""
+    """A local store on a network disk whose server is gone: here, on another mount whose store
+    stalls."""
     view = json.loads((tmp_path / "view.json").read_text())
-    (tmp_path / "view.json").write_text(json.dumps(view | {"formats": ["zarr"], "tensors": {"field": {"variables": ["x"]}}}))
+    (tmp_path / "view.json").write_text(
+        json.dumps(view | {"formats": ["zarr"], "tensors": {"field": {"variables": ["x"]}}}))
     disk = mounted(proxy.url, *PATIENT)
     proxy.set(Fault(stall=10, applies=is_chunk))
     (tmp_path / "inner").mkdir()
-    (tmp_path / "inner.json").write_text(json.dumps({"name": "v", "window": {"sample": 1}, "variables": ["field"]}))
-    good("mount", disk / EPOCH / "batch-000001.zarr", tmp_path / "inner", "--view", tmp_path / "inner.json", "--wait", "0.5")
+    (tmp_path / "inner.json").write_text(json.dumps({"name": "v", "window": {"sample": 1},
+                                                     "variables": ["field"]}))
+    good("mount", disk / EPOCH / "batch-000001.zarr", tmp_path / "inner", "--view",
+         tmp_path / "inner.json", "--wait", "0.5")
     try:
         pid = pid_of(tmp_path / "inner")
         assert reader(tmp_path / "inner" / EPOCH / "batch-000000.npy").errno() == errno.ETIMEDOUT

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""The hand-off of batches in GPU memory, from end to end, on a machine with a GPU, FUSE, torch and cupy.
+"""The hand-off of batches in GPU memory, from end to end, on a machine with a GPU, FUSE, torch and
+cupy.
 
-    handoff.py PROGRAM FOLDER [--only PART]... [CODING]...      FOLDER holds stores of bench/gpu_batches, CODING names of theirs
+    handoff.py PROGRAM FOLDER [--only PART]... [CODING]...
 
-Mounts each store, opens it in other processes with device="cuda:0", compares batches with the mount's files (part bytes),
-kills readers and daemons (killed), does without a GPU or its memory (fallbacks), reads on all GPUs where there are several (several),
-writes predictions that lie on the GPU (predictions), measures (rates; forcings: channels made on the fly), and prints what it found. The exit code is 1 when anything was wrong.
+FOLDER holds stores of bench/gpu_batches, CODING names of theirs.
+
+Mounts each store, opens it in other processes with device="cuda:0", compares batches with the
+mount's files (part bytes), kills readers and daemons (killed), does without a GPU or its memory
+(fallbacks), reads on all GPUs where there are several (several), writes predictions that lie on the
+GPU (predictions), measures (rates; forcings: channels made on the fly), and prints what it found.
+The exit code is 1 when anything was wrong.
 """
 
 import argparse
@@ -39,26 +44,31 @@ def pairs_view(store, size, epochs):
     variables = sorted(path.name for path in store.iterdir() if path.is_dir())
     dims = ["channel", "latitude", "longitude"]
     tensor = {"variables": variables, "stack": "channel", "dims": dims}
-    return {"name": "pairs", "window": {"time": 1}, "batch": {"size": size, "remainder": "drop"}, "epochs": epochs,
-            "order": {"shuffle": "none"}, "tensors": {"x": tensor, "y": {**tensor, "offsets": {"time": [1]}}}}
+    return {"name": "pairs", "window": {"time": 1}, "batch": {"size": size, "remainder": "drop"},
+            "epochs": epochs, "order": {"shuffle": "none"},
+            "tensors": {"x": tensor, "y": {**tensor, "offsets": {"time": [1]}}}}
 
 
-FORCINGS = [{"make": "cos_zenith"}, {"make": "cos_latitude"}, {"make": "sin_julian_day"}, {"make": "cos_julian_day"}]
+FORCINGS = [{"make": "cos_zenith"}, {"make": "cos_latitude"}, {"make": "sin_julian_day"},
+            {"make": "cos_julian_day"}]
 
 
 def forced_view(store, size, epochs):
     """The same with channels of times and places, for which the store gets coordinates."""
-    variables = sorted(path.name for path in store.iterdir() if path.is_dir() and len(shape_of(path)) == 3)
+    variables = sorted(path.name for path in store.iterdir()
+                       if path.is_dir() and len(shape_of(path)) == 3)
     steps, *grid = shape_of(store / variables[0])
     coordinates = {"time": ("hours since 2001-01-01", [6 * i for i in range(steps)])}
-    for dim, unit, count, span in zip(("latitude", "longitude"), ("degrees_north", "degrees_east"), grid, (-180, 360)):
+    for dim, unit, count, span in zip(("latitude", "longitude"), ("degrees_north", "degrees_east"),
+                                      grid, (-180, 360)):
         coordinates[dim] = unit, [(90 if span < 0 else 0) + span * i / count for i in range(count)]
     for name, (units, values) in coordinates.items():
         (store / name).mkdir(exist_ok=True)
-        (store / name / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": [name], "units": units}))
-        (store / name / ".zarray").write_text(json.dumps({
-            "zarr_format": 2, "shape": [len(values)], "chunks": [len(values)], "dtype": "<f8", "compressor": None, "filters": None,
-            "fill_value": None, "order": "C"}))
+        (store / name / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": [name],
+                                                          "units": units}))
+        (store / name / ".zarray").write_text(json.dumps(
+            {"zarr_format": 2, "shape": [len(values)], "chunks": [len(values)], "dtype": "<f8",
+             "compressor": None, "filters": None, "fill_value": None, "order": "C"}))
         (store / name / "0").write_bytes(array.array("d", values).tobytes())
     view = pairs_view(store, size, epochs)
     for tensor in view["tensors"].values():
@@ -82,8 +92,10 @@ class Mount:
             files.append(f"{self.directory}.{view['name']}.json")
             pathlib.Path(files[-1]).write_text(json.dumps(view))
         self.log = open(self.directory + ".log", "w+")
-        self.process = subprocess.Popen([program, "mount", store, self.directory, *(a for file in files for a in ("--view", file)),
-                                         "--foreground", "--memory", memory, *options], stderr=self.log)
+        self.process = subprocess.Popen([program, "mount", store, self.directory,
+                                         *(a for file in files for a in ("--view", file)),
+                                         "--foreground", "--memory", memory, *options],
+                                        stderr=self.log)
         for _ in range(200):
             if os.path.exists(f"{self.directory}/views/{views[-1]['name']}/schema.json"):
                 return
@@ -108,8 +120,8 @@ class Mount:
 
 
 def reader(role, place, *arguments, **options):
-    return subprocess.Popen([sys.executable, ROLES, "--" + role, place, *map(str, arguments)], text=True,
-                            stdout=subprocess.PIPE, **options)
+    return subprocess.Popen([sys.executable, ROLES, "--" + role, place, *map(str, arguments)],
+                            text=True, stdout=subprocess.PIPE, **options)
 
 
 def answer(process, timeout=120):
@@ -120,7 +132,8 @@ def answer(process, timeout=120):
         process.kill()
         return {"error": "it hangs"}
     lines = out.strip().splitlines()
-    return json.loads(lines[-1]) if process.returncode == 0 and lines else {"error": f"exit {process.returncode}: {out[-300:]}"}
+    return json.loads(lines[-1]) if process.returncode == 0 and lines else {
+        "error": f"exit {process.returncode}: {out[-300:]}"}
 
 
 # The tests.
@@ -161,13 +174,16 @@ def measured(mount, coding, mode, how, rate=True):
 
 
 def table(rows):
-    lines = ["| coding | mode | GB/s | cores: daemon, reader | first batch, ms | ready batch, us: next, with torch | after sleep | "
-             "training step alone / fed, ms |", "|---|---|---|---|---|---|---|---|"]
+    lines = ["| coding | mode | GB/s | cores: daemon, reader | first batch, ms | ready batch, us: "
+             "next, with torch | after sleep | training step alone / fed, ms |",
+             "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         pair = lambda key: " / ".join(map(str, row[key])) if key in row else ""  # noqa: E731
-        step = f"{row['alone_ms']:.1f} / {row['fed_ms']:.1f} ({row['share']:+.0%})" if "share" in row else row.get("error", "")
-        lines.append(f"| {row['coding']} | {row['mode']} | {row.get('GB/s', 0):.1f} | {pair('cores')} | {row.get('first_ms', 0):.0f} | "
-                     f"{pair('ready_us')} | {pair('ready_after_sleep_us')} | {step} |")
+        step = (f"{row['alone_ms']:.1f} / {row['fed_ms']:.1f} ({row['share']:+.0%})"
+                if "share" in row else row.get("error", ""))
+        lines.append(f"| {row['coding']} | {row['mode']} | {row.get('GB/s', 0):.1f} | "
+                     f"{pair('cores')} | {row.get('first_ms', 0):.0f} | {pair('ready_us')} | "
+                     f"{pair('ready_after_sleep_us')} | {step} |")
     return "\n".join(lines)
 
 
@@ -190,10 +206,12 @@ def multi_process_service():
 def part_bytes(program, folder, codings):
     for coding in codings:
         mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY, size=4)
-        for mode in ("server", "client", "auto", "shm", "files") if coding == codings[0] else ("server", "client"):
+        for mode in ("server", "client", "auto", "shm", "files") if coding == codings[0] else (
+                "server", "client"):
             said = answer(reader("compare", mount.directory, mode, 12))
             right = {"auto": AUTO}.get(mode, mode)
-            check(said.get("bad") == [] and said.get("mode") == right, f"{coding}: batches on the GPU, mode {mode}: {said}")
+            check(said.get("bad") == [] and said.get("mode") == right,
+                  f"{coding}: batches on the GPU, mode {mode}: {said}")
         check(settled(mount), f"{coding}: leases come back")
         print("     ", json.dumps(mount.status()["handoff"]), flush=True)
         mount.end()
@@ -212,10 +230,12 @@ def part_killed(program, folder, codings):
         check(settled(mount), f"a reader killed with {held} batches gives them back, mode {mode}")
     for mode in ("server", "client"):
         said = answer(reader("compare", mount.directory, mode, 6))
-        check(said.get("bad") == [] and said.get("mode") == mode, f"and the next reader reads: {said}")
+        check(said.get("bad") == [] and said.get("mode") == mode,
+              f"and the next reader reads: {said}")
     mount.end()
 
-    mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, "--no-supervisor", size=4)
+    mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, "--no-supervisor",
+                  size=4)
     orphans = [reader("orphan", mount.directory, mode) for mode in ("server", "client")]
     for orphan in orphans:
         orphan.stdout.readline()
@@ -223,7 +243,8 @@ def part_killed(program, folder, codings):
     os.kill(mount.status()["pid"], signal.SIGKILL)
     for orphan in orphans:
         said = answer(orphan, 30)
-        check(said.get("valid") is True and "gone" in said.get("result", ""), f"a killed daemon: {said}")
+        check(said.get("valid") is True and "gone" in said.get("result", ""),
+              f"a killed daemon: {said}")
     mount.end()
 
 
@@ -234,37 +255,47 @@ def part_fallbacks(program, folder, codings):
     mount.end()
     mount = Mount(program, folder / codings[0], "--gpu-memory", "400M", size=4)
     said = answer(reader("compare", mount.directory, "server", 4))
-    check(said.get("bad") == [] and mount.status()["handoff"]["gpus"][0]["from_host"]["no_memory"] > 0, f"too little GPU memory: {said}")
+    check(said.get("bad") == [] and mount.status()["handoff"]["gpus"][0]["from_host"]["no_memory"]
+              > 0, f"too little GPU memory: {said}")
     mount.end()
 
 
 def part_several(program, folder, codings):
-    """The ranks of one mount on all GPUs, at the same time: in one mode, and each mode beside the other on every GPU."""
-    gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout.splitlines())
+    """The ranks of one mount on all GPUs, at the same time: in one mode, and each mode beside the
+    other on every GPU."""
+    gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True,
+                              check=True).stdout.splitlines())
     if gpus < 2:
         return print("      there is one GPU: several are not tested")
     mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, size=4)
     for turn in (("server",), ("client",), ("server", "client"), ("client", "server")):
         modes = [turn[gpu % len(turn)] for gpu in range(gpus)]
-        readers = [reader("compare", mount.directory, mode, 3 * gpus, gpu, gpu, gpus) for gpu, mode in enumerate(modes)]
+        readers = [reader("compare", mount.directory, mode, 3 * gpus, gpu, gpu, gpus)
+                   for gpu, mode in enumerate(modes)]
         answers = [answer(process) for process in readers]
         for gpu, (mode, said) in enumerate(zip(modes, answers)):
-            check(said.get("bad") == [] and said.get("mode") == mode, f"ranks on {gpus} GPUs, modes {modes}: that on GPU {gpu}: {said}")
+            check(said.get("bad") == [] and said.get("mode") == mode,
+                  f"ranks on {gpus} GPUs, modes {modes}: that on GPU {gpu}: {said}")
         numbers = sorted(number for said in answers for number in said.get("numbers", []))
-        check(numbers == list(range(3 * gpus)), f"ranks on {gpus} GPUs, modes {modes}: together they read the batches {numbers}")
+        check(numbers == list(range(3 * gpus)),
+              f"ranks on {gpus} GPUs, modes {modes}: together they read the batches {numbers}")
     print("     ", json.dumps(mount.status()["handoff"]), flush=True)
     check(settled(mount), "leases of all come back")
     mount.end()
 
 
 def part_predictions(program, folder, codings):
-    """batchfs.create with tensors of the GPU, which are still being computed; tensorstore reads what it wrote."""
+    """batchfs.create with tensors of the GPU, which are still being computed; tensorstore reads
+    what it wrote."""
     store, out = folder / codings[0], pathlib.Path(tempfile.mkdtemp(prefix="batchfs-gpu-"))
     view = out / "view.json"
-    view.write_text(json.dumps(pairs_view(store, 4, 1) | {"select": {"time": {"from": "#0", "to": "#42"}}}))
+    view.write_text(json.dumps(pairs_view(store, 4, 1)
+                               | {"select": {"time": {"from": "#0", "to": "#42"}}}))
     for mode in ("server", "client"):
-        said = answer(reader("predict", store, view, out / mode, mode, env=os.environ | {"BATCHFS": program}))
-        check(said.get("bad") == [] and said.get("written", 0) > 0 and said.get("mode") == mode, f"predictions of the GPU, mode {mode}: {said}")
+        said = answer(reader("predict", store, view, out / mode, mode,
+                             env=os.environ | {"BATCHFS": program}))
+        check(said.get("bad") == [] and said.get("written", 0) > 0 and said.get("mode") == mode,
+              f"predictions of the GPU, mode {mode}: {said}")
     shutil.rmtree(out)
 
 
@@ -292,12 +323,14 @@ def part_forcings(program, folder, codings):
     mount = Mount(program, store, "--gpu-memory", GPU_MEMORY, views=[forced_view(store, 4, 1000)])
     for mode in ("server", "client"):
         said = answer(reader("compare", mount.directory, mode, 12))
-        check(said.get("bad") == [] and said.get("mode") == mode and "not_decoded" not in said.get("why_copied", "not_decoded"),
+        check(said.get("bad") == [] and said.get("mode") == mode
+                  and "not_decoded" not in said.get("why_copied", "not_decoded"),
               f"forcings, mode {mode}: {said}")
     print("     ", json.dumps(mount.status()["handoff"]), flush=True)
     mount.end()
     for view, how in ((plain, ""), (forced, ", forcings"), (plain, ""), (forced, ", forcings")):
-        mount = Mount(program, store if view is forced else folder / coding, "--gpu-memory", GPU_MEMORY, views=[view])
+        mount = Mount(program, store if view is forced else folder / coding, "--gpu-memory",
+                      GPU_MEMORY, views=[view])
         for mode in ("server", "client"):
             rows.append(measured(mount, coding, mode, how))
         mount.end()
@@ -308,11 +341,13 @@ def part_pinned(program, folder, codings):
     mount = Mount(program, folder / codings[0], "--gpu", "off", size=8)
     for pin in ("pin", "no", "pin", "no"):
         said = answer(reader("pinned", mount.directory, pin, 20))
-        check(said.get("bad") == 0, f"{'page-locked' if pin == 'pin' else 'ordinary'} memory, copied beside a step: {said}")
+        check(said.get("bad") == 0, f"{'page-locked' if pin == 'pin' else 'ordinary'} memory, "
+                                    f"copied beside a step: {said}")
     mount.end()
 
 
-PARTS = {"forcings": part_forcings, "pinned": part_pinned, "bytes": part_bytes, "killed": part_killed, "fallbacks": part_fallbacks, "several": part_several,
+PARTS = {"forcings": part_forcings, "pinned": part_pinned, "bytes": part_bytes,
+         "killed": part_killed, "fallbacks": part_fallbacks, "several": part_several,
          "predictions": part_predictions, "rates": part_rates}
 
 

@@ -1,4 +1,5 @@
-"""Roles of the readers of handoff.py, each run in a separate process: `handoff_roles.py --ROLE PLACE ARGUMENT...`."""
+"""Roles of the readers of handoff.py, each run in a separate process: `handoff_roles.py --ROLE
+PLACE ARGUMENT...`."""
 
 import json
 import sys
@@ -31,14 +32,17 @@ def role_compare(place, mode, count, gpu="0", rank="0", world="1"):
         for name, tensor in batch.items():
             right = expected(place, batch.number, name, batch.epoch)
             if tensor.__dlpack_device__() != (2, gpu):
-                bad.append([batch.number, name, "not on the GPU, but on", tensor.__dlpack_device__()])
-            if not torch.equal(tensor.torch().view(torch.int32), torch.from_numpy(right).cuda().view(torch.int32)):
+                bad.append([batch.number, name, "not on the GPU, but on",
+                            tensor.__dlpack_device__()])
+            if not torch.equal(tensor.torch().view(torch.int32),
+                               torch.from_numpy(right).cuda().view(torch.int32)):
                 bad.append([batch.number, name, "torch"])
             if not bool((tensor.cupy().view("u4") == cupy.asarray(right).view("u4")).all()):
                 bad.append([batch.number, name, "cupy"])
             if not bool((cupy.asarray(tensor).view("u4") == cupy.asarray(right).view("u4")).all()):
                 bad.append([batch.number, name, "cupy by its interface"])
-            if batch.number == 0 and not np.array_equal(tensor.numpy().view("u4"), right.view("u4")):
+            if batch.number == 0 and not np.array_equal(tensor.numpy().view("u4"),
+                                                        right.view("u4")):
                 bad.append([batch.number, name, "numpy"])
 
     for batch in data:
@@ -69,7 +73,8 @@ def role_compare(place, mode, count, gpu="0", rank="0", world="1"):
     torch.cuda.synchronize()
     if [int(s) for s in sums] != rights:
         bad.append("a slot was used again too early")
-    print(json.dumps({"bad": bad, "numbers": numbers, "mode": data.mode, "why_copied": data.why_copied}))
+    print(json.dumps({"bad": bad, "numbers": numbers, "mode": data.mode,
+                      "why_copied": data.why_copied}))
 
 
 def role_hold(place, mode, count):
@@ -99,7 +104,8 @@ def role_orphan(place, mode):
     try:
         for n, batch in enumerate(batch for _ in range(1000) for batch in data):
             if n == 4:
-                last, total = batch["x"].torch(), int(batch["x"].torch().view(torch.int32).sum(dtype=torch.int64))
+                last, total = batch["x"].torch(), int(
+                    batch["x"].torch().view(torch.int32).sum(dtype=torch.int64))
                 print("reading", flush=True)
         result = "the epochs ended"
     except batchfs.Error as error:
@@ -112,7 +118,8 @@ def open_fed(place, mode, **options):
     """With as much memory for decoding, wherever it is."""
     import batchfs
 
-    return batchfs.open(place, device="cuda:0", mode=mode, device_memory=int(GPU_MEMORY[:-1]) << 20, **options)
+    return batchfs.open(place, device="cuda:0", mode=mode, device_memory=int(GPU_MEMORY[:-1]) << 20,
+                        **options)
 
 
 def role_measure(place, mode, seconds):
@@ -141,8 +148,10 @@ def role_measure(place, mode, seconds):
     result["seconds"] = time.perf_counter() - started
     print("end", flush=True)
     result["GB/s"] = sizes / result["seconds"] / 1e9
-    # A batch that is ready: to a processor that is awake, and to one that has slept; then one that has to be asked for.
-    for prefetch, sleeps, key in ((2, False, "ready_us"), (2, True, "ready_after_sleep_us"), (0, True, "asked_us")):
+    # A batch that is ready: to a processor that is awake, and to one that has slept; then one that
+    # has to be asked for.
+    for prefetch, sleeps, key in ((2, False, "ready_us"), (2, True, "ready_after_sleep_us"),
+                                  (0, True, "asked_us")):
         del data
         data = open_fed(place, mode, prefetch=prefetch)
         iterator, times, previous = iter(data), [], None
@@ -201,7 +210,8 @@ def role_train(place, mode, batches):
 
 
 def role_pinned(place, pin, batches):
-    """A training step that copies batches of host memory to the GPU, which is free to overlap with it."""
+    """A training step that copies batches of host memory to the GPU, which is free to overlap with
+    it."""
     import torch
 
     from batchfs.torch import BatchDataset, loader
@@ -233,7 +243,8 @@ def role_pinned(place, pin, batches):
         batch = next(iterator)
         bad += batch["x"].is_pinned() != (pin == "pin")
         with torch.cuda.stream(copies):
-            x = {name: tensor.to("cuda", non_blocking=True) for name, tensor in batch.items() if torch.is_tensor(tensor)}
+            x = {name: tensor.to("cuda", non_blocking=True) for name, tensor in batch.items()
+                 if torch.is_tensor(tensor)}
         step()  # beside the copy
         torch.cuda.current_stream().wait_stream(copies)
         x["x"][0, 0, 0].sum()
@@ -241,7 +252,8 @@ def role_pinned(place, pin, batches):
     both = timed(fed)
     batch = next(iterator)
     size = sum(tensor.nbytes for tensor in batch.values() if torch.is_tensor(tensor))
-    print(json.dumps({"bad": bad, "MB": size / 1e6, "alone_ms": alone * 1e3, "fed_ms": both * 1e3, "share": both / alone - 1}))
+    print(json.dumps({"bad": bad, "MB": size / 1e6, "alone_ms": alone * 1e3, "fed_ms": both * 1e3,
+                      "share": both / alone - 1}))
 
 
 def role_predict(store, view, out, mode):
@@ -272,7 +284,8 @@ def role_predict(store, view, out, mode):
         names, bad = json.load(file)["tensors"]["x"]["variables"], []
 
     def values(driver, path):
-        return tensorstore.open({"driver": driver, "kvstore": {"driver": "file", "path": path}}).result()
+        return tensorstore.open({"driver": driver,
+                                 "kvstore": {"driver": "file", "path": path}}).result()
 
     for name in names:
         right, got = values("zarr", f"{store}/{name}"), values("zarr3", f"{out}/{name}")

@@ -1,7 +1,7 @@
 """The code blocks of a Markdown page, and their syntax.
 
-A block whose caption begins with "Needs" cannot run in the tests, and says why: its syntax is checked. Any other caption
-is the name of a file that the block is the content of.
+A block whose caption begins with "Needs" cannot run in the tests, and says why: its syntax is
+checked. Any other caption is the name of a file that the block is the content of.
 """
 
 import dataclasses
@@ -54,14 +54,15 @@ def blocks_of(page):
                 block.file = option[2]
             body, block.line = body[1:], block.line + 1
         block.text = "\n".join(body) + "\n"
-        assert block.language in {*RUN, *FILES, *SHOWN}, f"{page.name}:{first}: language {block.language!r}"
+        assert block.language in {*RUN, *FILES,
+                                  *SHOWN}, f"{page.name}:{first}: language {block.language!r}"
         found.append(block)
     return found
 
 
 def commands_of(text):
-    """(command, expected output) of a block of the shell. Lines after one that ends with a backslash, or that begin with
-    "> ", belong to the command."""
+    """(command, expected output) of a block of the shell. Lines after one that ends with a
+    backslash, or that begin with "> ", belong to the command."""
     found = []
     for line in text.splitlines():
         if line.startswith("$ "):
@@ -75,7 +76,8 @@ def commands_of(text):
 
 def sources_of(text):
     """The Python of a `pycon` block."""
-    return "\n".join(re.sub(r"^(>>>|\.\.\.) ?", "", line) for line in text.splitlines() if line.startswith((">>>", "...")))
+    return "\n".join(re.sub(r"^(>>>|\.\.\.) ?", "", line) for line in text.splitlines()
+                     if line.startswith((">>>", "...")))
 
 
 def check_syntax(block):
@@ -92,14 +94,16 @@ def check_syntax(block):
             subprocess.run(["bash", "-n", "-c", script], check=True)
     elif language == "c" and shutil.which("gcc"):
         root = __import__("pathlib").Path(__file__).resolve().parents[2]
-        subprocess.run(["gcc", "-fsyntax-only", "-Wall", "-Werror", f"-I{root}/gpu/reader", f"-I{root}/tools/writer", "-x", "c", "-"],
+        subprocess.run(["gcc", "-fsyntax-only", "-Wall", "-Werror", f"-I{root}/gpu/reader",
+                        f"-I{root}/tools/writer", "-x", "c", "-"],
                        input=text, text=True, check=True)
     elif language in ("r", "julia"):
         check_brackets(language, text)
 
 
 def check_brackets(language, text):
-    """No interpreter of these is needed to find words that the language does not have, and brackets that do not match."""
+    """No interpreter of these is needed to find words that the language does not have, and brackets
+    that do not match."""
     pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []
     for kind, value in get_lexer_by_name(language).get_tokens(text):
         assert kind not in Error, f"{language}: {value!r}"
@@ -109,5 +113,6 @@ def check_brackets(language, text):
             if character in "([{":
                 open_ones.append(character)
             elif character in pairs:
-                assert open_ones and open_ones.pop() == pairs[character], f"{language}: a {character} too many"
+                assert open_ones and open_ones.pop() == pairs[character], (
+                    f"{language}: a {character} too many")
     assert open_ones == [], f"{language}: {open_ones} not closed"

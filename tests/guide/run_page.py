@@ -1,7 +1,8 @@
-"""Runs the blocks of a page in order, in the working directory: run_page.py PAGE. The first that fails ends it.
+"""Runs the blocks of a page in order, in the working directory: run_page.py PAGE. The first that
+fails ends it.
 
-Python blocks share one namespace. Output that a page shows must be what the command prints; "..." stands for anything, on
-a line of its own for any lines.
+Python blocks share one namespace. Output that a page shows must be what the command prints; "..."
+stands for anything, on a line of its own for any lines.
 """
 
 import ast
@@ -22,19 +23,22 @@ def pattern(lines):
     """A regular expression for the output."""
     parts = []
     for line in lines:
-        parts.append(r"(?:.*\n)*?" if line == "..." else ".*".join(map(re.escape, line.rstrip().split("..."))) + r"[ \t]*\n")
+        parts.append(r"(?:.*\n)*?" if line == "..."
+                     else ".*".join(map(re.escape, line.rstrip().split("..."))) + r"[ \t]*\n")
     return "".join(parts)
 
 
 def run_commands(block):
     for command, shown in commands_of(block.text):
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False, timeout=120, stdin=subprocess.DEVNULL)
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False, timeout=120,
+                              stdin=subprocess.DEVNULL)
         # A command on the page may fail if the page shows its message.
         if done.returncode != 0 and not any(line.startswith("batchfs: ") for line in shown):
             raise AssertionError(f"$ {command}\nended with {done.returncode}:\n{done.stdout}")
         if shown and not re.fullmatch(pattern(shown), done.stdout):
-            raise AssertionError(f"$ {command}\nprinted\n{done.stdout}\nbut the page shows\n" + "\n".join(shown))
+            raise AssertionError(f"$ {command}\nprinted\n{done.stdout}\nbut the page shows\n"
+                                 + "\n".join(shown))
 
 
 def run_python(block, page, names):

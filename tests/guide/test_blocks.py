@@ -34,7 +34,8 @@ def test_the_blocks_of_a_page_run(page, tmp_path):
 NOT_RUN = [(page, block) for page in PAGES for block in blocks_of(page) if block.needs]
 
 
-@pytest.mark.parametrize(("page", "block"), NOT_RUN, ids=lambda value: f"{value.line}" if isinstance(value, Block) else named(value))
+@pytest.mark.parametrize(("page", "block"), NOT_RUN, ids=lambda value: f"{value.line}"
+                             if isinstance(value, Block) else named(value))
 def test_the_syntax_of_a_block_that_cannot_run(page, block):
     check_syntax(block)
 
@@ -56,13 +57,15 @@ def test_a_wrong_block_fails(tmp_path):
 
     assert verdict("```console\n$ echo one; echo two\n...\ntwo\n```\n")
     assert verdict("```python\na = 1\n```\n```pycon\n>>> a\n1\n```\n")
-    assert verdict("```{code-block} json\n:caption: a.txt\n7\n```\n```console\n$ cat a.txt\n7\n```\n")
+    assert verdict("```{code-block} json\n:caption: a.txt\n7\n```\n```console\n"
+                   "$ cat a.txt\n7\n```\n")
     assert verdict("```{code-block} python\n:caption: Needs a GPU\nassert False\n```\n")
     assert not verdict("```console\n$ echo one\ntwo\n```\n")
     assert not verdict("```console\n$ false\n```\n")
     assert not verdict("```python\nassert False\n```\n")
     assert not verdict("```pycon\n>>> 1\n2\n```\n")
-    assert not verdict("```{code-block} json\n:caption: a.txt\n7\n```\n```console\n$ cat a.txt\n8\n```\n")
+    assert not verdict("```{code-block} json\n:caption: a.txt\n7\n```\n```console\n"
+                       "$ cat a.txt\n8\n```\n")
 
 
 def test_commands_of_a_block():
@@ -70,8 +73,9 @@ def test_commands_of_a_block():
     assert commands_of(text) == [("a \\\n  b", ["one"]), ("c <<END\nd\nEND", ["two"])]
 
 
-@pytest.mark.parametrize(("language", "text"), [
-    ("python", "a ="), ("json", "{"), ("console", "$ if\n"), ("julia", "f(x"), ("r", "f(x))"), ("yaml", "a: [")])
+@pytest.mark.parametrize(("language", "text"),
+                         [("python", "a ="), ("json", "{"), ("console", "$ if\n"), ("julia", "f(x"),
+                          ("r", "f(x))"), ("yaml", "a: [")])
 def test_wrong_syntax_is_found(language, text):
     with pytest.raises(Exception):  # noqa: B017
         check_syntax(Block(language, text, 1))
@@ -80,8 +84,10 @@ def test_wrong_syntax_is_found(language, text):
 def test_a_page_that_fails_leaves_no_server_behind(tmp_path):
     page, folder = tmp_path / "page.md", tmp_path / "run"
     folder.mkdir()
-    view = '```{code-block} json\n:caption: v.json\n{"window": {"time": 1}, "variables": ["tas"]}\n```\n'
-    serve = "```console\n$ python man/guide/examples/stores.py cmip6\n...\n$ batchfs serve cmip6.zarr --view v.json --socket ./a.sock --background\n$ false\n```\n"
+    view = ('```{code-block} json\n:caption: v.json\n'
+            '{"window": {"time": 1}, "variables": ["tas"]}\n```\n')
+    serve = ("```console\n$ python man/guide/examples/stores.py cmip6\n...\n$ batchfs serve "
+             "cmip6.zarr --view v.json --socket ./a.sock --background\n$ false\n```\n")
     page.write_text(view + serve)
     assert run_page(page, folder).returncode != 0
     assert eventually(lambda: not (folder / "a.sock").exists())

@@ -1,4 +1,5 @@
-"""The views of the page "Views by example": short, and each gives the batches that the page shows."""
+"""The views of the page "Views by example": short, and each gives the batches that the page
+shows."""
 
 import io
 import json
@@ -31,11 +32,13 @@ def folder(tmp_path_factory):
 
 
 def test_there_are_many_short_ones():
-    assert re.findall(r"^### (\d+)\. ", PAGE.read_text(), re.M) == [str(number + 1) for number in range(len(PLANS))]
+    assert re.findall(r"^### (\d+)\. ", PAGE.read_text(), re.M) == [str(number + 1)
+                                                                    for number in range(len(PLANS))]
     assert len(PLANS) >= 25
     views = {block.file: block.text for block in blocks_of(PAGE) if block.language == "json"}
     assert {view for _, view, _ in PLANS} <= set(views)
-    assert {name: len(text.splitlines()) for name, text in views.items() if len(text.splitlines()) > LINES} == {}
+    assert {name: len(text.splitlines()) for name, text in views.items()
+            if len(text.splitlines()) > LINES} == {}
 
 
 @pytest.mark.parametrize(("store", "view", "options"), PLANS, ids=[view for _, view, _ in PLANS])
@@ -43,7 +46,8 @@ def test_a_batch_of_a_recipe_is_as_planned(folder, store, view, options):
     words = [store, "--view", view, *shlex.split(options)]
 
     def run(*command):
-        return subprocess.run([PROGRAM, *command, *words], cwd=folder, capture_output=True, check=True).stdout
+        return subprocess.run([PROGRAM, *command, *words], cwd=folder, capture_output=True,
+                              check=True).stdout
 
     plan = json.loads(run("plan", "--json"))
     shapes = {tensor["name"]: tuple(tensor["shape"]) for tensor in plan["tensors"]}
@@ -54,4 +58,5 @@ def test_a_batch_of_a_recipe_is_as_planned(folder, store, view, options):
     with np.load(io.BytesIO(run("batch", "--format", "npz"))) as tensors:
         assert {name: tensor.shape for name, tensor in tensors.items()} == shapes
         # Values, and not fill values alone.
-        assert [name for name, tensor in tensors.items() if tensor.size > 10 and len(np.unique(tensor)) < 3] == []
+        assert [name for name, tensor in tensors.items()
+                if tensor.size > 10 and len(np.unique(tensor)) < 3] == []

@@ -1,4 +1,5 @@
-"""tools/docs builds the guide without a warning; every link inside it leads somewhere, and the manual pages are whole."""
+"""tools/docs builds the guide without a warning; every link inside it leads somewhere, and the
+manual pages are whole."""
 
 import html
 import html.parser
@@ -24,7 +25,8 @@ from page_running import PROGRAM, ROOT
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("guide")
-    done = subprocess.run([ROOT / "tools" / "docs", folder], capture_output=True, text=True, check=False)
+    done = subprocess.run([ROOT / "tools" / "docs", folder], capture_output=True, text=True,
+                          check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return folder
 
@@ -60,16 +62,19 @@ def test_links_inside_the_site_lead_somewhere(site, pages):
             target = urllib.parse.urlsplit(link)
             if target.scheme or target.netloc:
                 continue
-            file = path if not target.path else (path.parent / urllib.parse.unquote(target.path)).resolve()
+            file = path if not target.path else (path.parent
+                                                 / urllib.parse.unquote(target.path)).resolve()
             anchor = urllib.parse.unquote(target.fragment)
-            if not file.is_file() or (anchor and file.suffix == ".html" and anchor not in pages[file].anchors):
+            if not file.is_file() or (anchor and file.suffix == ".html"
+                                      and anchor not in pages[file].anchors):
                 broken.append(f"{path.relative_to(site)}: {link}")
     assert broken == []
 
 
 def test_pictures_exist_and_say_what_they_show(site, pages):
-    wrong = [f"{path.relative_to(site)}: {picture.get('src')}" for path, page in pages.items() for picture in page.pictures
-             if not (path.parent / picture["src"]).is_file() or len(picture.get("alt") or "") < 20]
+    wrong = [f"{path.relative_to(site)}: {picture.get('src')}" for path, page in pages.items()
+             for picture in page.pictures if not (path.parent / picture["src"]).is_file()
+             or len(picture.get("alt") or "") < 20]
     assert wrong == []
 
 
@@ -81,19 +86,22 @@ def test_a_manual_page_is_in_the_site_with_all_its_sections(site, name):
     for macro, title in re.findall(r"^\.(Sh|Ss) (.*)$", source, re.M):
         assert (title.capitalize() if macro == "Sh" else title).strip('"') in titles, title
     # The last words of the page, so that nothing is cut off.
-    last = [line for line in source.splitlines() if line and not line.startswith(".")][-1].split()[0]
+    last = [line for line in source.splitlines()
+            if line and not line.startswith(".")][-1].split()[0]
     assert last in text
 
 
 def test_every_public_name_of_the_package_is_described(pages, site):
     reference = site / "python.html"
-    missing = [name for name in batchfs.__all__ if name != "__version__" and f"batchfs.{name}" not in pages[reference].anchors]
+    missing = [name for name in batchfs.__all__ if name != "__version__"
+               and f"batchfs.{name}" not in pages[reference].anchors]
     assert missing == []
 
 
 def test_pictures_are_those_of_their_script(tmp_path):
     folder = ROOT / "man" / "guide"
-    subprocess.run([sys.executable, folder / "_pictures" / "make_pictures.py", tmp_path], check=True)
+    subprocess.run([sys.executable, folder / "_pictures" / "make_pictures.py", tmp_path],
+                   check=True)
     made = {path.name: path.read_text() for path in tmp_path.iterdir()}
     kept = {path.name: path.read_text() for path in (folder / "_static" / "pictures").iterdir()}
     assert made == kept and len(made) == 6
@@ -113,8 +121,10 @@ def test_the_orders_in_the_picture_are_those_of_the_program(tmp_path):
         view = {"name": "v", "window": {"time": 1}, "batch": 4, "order": order}
         found = []
         for number in range(6):
-            words = ["batch", tmp_path / "a.zarr", "--view=-", "--batch", str(number), "--format=json"]
-            done = subprocess.run([PROGRAM, *words], input=json.dumps(view).encode(), capture_output=True, check=True)
+            words = ["batch", tmp_path / "a.zarr", "--view=-", "--batch", str(number),
+                     "--format=json"]
+            done = subprocess.run([PROGRAM, *words], input=json.dumps(view).encode(),
+                                  capture_output=True, check=True)
             found += json.loads(done.stdout)["samples"]
         assert found == pictures.order_of(shuffle), shuffle
 
@@ -132,7 +142,8 @@ def test_docstrings_become_restructured_text():
     spec = importlib.util.spec_from_file_location("plain_docstrings", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    plain = ["Opens `a", "view`.", "", "place, at  a store", "           or `mount`", "view       its keys", "", "    import x", "      y", ""]
-    assert module.as_rst(plain) == [
-        "Opens ``a view``.", "", "``place``, ``at``", "    a store", "    or ``mount``", "", "``view``", "    its keys", "",
-        ".. code-block:: python", "", "    import x", "      y", ""]
+    plain = ["Opens `a", "view`.", "", "place, at  a store", "           or `mount`",
+             "view       its keys", "", "    import x", "      y", ""]
+    assert module.as_rst(plain) == ["Opens ``a view``.", "", "``place``, ``at``", "    a store",
+                                    "    or ``mount``", "", "``view``", "    its keys", "",
+                                    ".. code-block:: python", "", "    import x", "      y", ""]

@@ -1,7 +1,8 @@
-"""The sources keep what a reader needs: short functions and files, nothing dead, no crumbs of headers, one meaning a type name.
+"""The sources keep what a reader needs: short functions and files, nothing dead, no crumbs of
+headers, one meaning a type name.
 
-The lists below hold the findings from when a rule was made. They may only shrink: a new finding fails, and so does an entry that
-is not a finding any more.
+The lists below hold the findings from when a rule was made. They may only shrink: a new finding
+fails, and so does an entry that is not a finding any more.
 """
 
 import collections
@@ -55,7 +56,8 @@ ONLY_TESTED = {
 }
 
 # Functions of public interfaces, and those that libraries and the system call.
-CALLED_FROM_OUTSIDE = re.compile(r"batchfs_\w+|main|NB_MODULE|(start|end)_(array|object)|number_(float|integer|unsigned)|~\w+|operator")
+CALLED_FROM_OUTSIDE = re.compile(r"batchfs_\w+|main|NB_MODULE|(start|end)_(array|object)|"
+                                 r"number_(float|integer|unsigned)|~\w+|operator")
 
 # Headers of at most 25 lines that one source includes, beside their own.
 SMALL_HEADERS = {
@@ -115,12 +117,13 @@ SMALL_HEADERS = {
 
 # Names of types that are declared in more than two files, and in how many.
 TYPE_NAMES = {
-    "Axis": 11, "Batch": 3, "Bytes": 3, "Counters": 3, "Entry": 11, "Environment": 5, "Event": 3, "File": 7,
-    "Found": 3, "Group": 4, "Header": 6, "Held": 5, "Index": 3, "Job": 3, "Kind": 10, "Listing": 3, "Memory": 6,
-    "Named": 3, "Open": 3, "Options": 20, "Order": 3, "Part": 9, "Pending": 4, "Piece": 4, "Place": 10,
-    "Read": 3, "Reader": 6, "Reading": 3, "Record": 3, "Row": 4, "Rows": 4, "Run": 5, "Slot": 3, "Snapshot": 3,
-    "Span": 3, "State": 11, "Statistics": 3, "Stream": 3, "Table": 3, "Target": 3, "Tensor": 6, "Threads": 3,
-    "Type": 4, "Unit": 8, "Version": 3,
+    "Axis": 11, "Batch": 3, "Bytes": 3, "Counters": 3, "Entry": 11, "Environment": 5, "Event": 3,
+    "File": 7, "Found": 3, "Group": 4, "Header": 6, "Held": 5, "Index": 3, "Job": 3, "Kind": 10,
+    "Listing": 3, "Memory": 6, "Named": 3, "Open": 3, "Options": 20, "Order": 3, "Part": 9,
+    "Pending": 4, "Piece": 4, "Place": 10, "Read": 3, "Reader": 6, "Reading": 3,
+    "Record": 3, "Row": 4, "Rows": 4, "Run": 5, "Slot": 3, "Snapshot": 3, "Span": 3, "State": 11,
+    "Statistics": 3, "Stream": 3, "Table": 3, "Target": 3, "Tensor": 6, "Threads": 3, "Type": 4,
+    "Unit": 8, "Version": 3,
 }
 
 
@@ -143,13 +146,15 @@ def long_functions():
 
 def test_functions_are_short():
     found = long_functions()
-    assert {key: length for key, length in found.items() if length > LONG_FUNCTIONS.get(key, MAX_FUNCTION)} == {}
+    assert {key: length for key, length in found.items()
+            if length > LONG_FUNCTIONS.get(key, MAX_FUNCTION)} == {}
     assert [key for key in LONG_FUNCTIONS if key not in found] == []
 
 
 def test_files_are_short():
     sources = {**product(), **cpp_source.test_sources()}
-    assert {path: text.count("\n") for path, text in sources.items() if text.count("\n") > MAX_LINES} == {}
+    assert {path: text.count("\n") for path, text in sources.items()
+            if text.count("\n") > MAX_LINES} == {}
 
 
 def uncalled():
@@ -161,8 +166,8 @@ def uncalled():
             if re.search(r"\boverride\b", function.head):
                 overrides.add(function.name)
     used = words(product())
-    return {name for name, count in declared.items()
-            if used[name] <= count and name not in overrides and not CALLED_FROM_OUTSIDE.fullmatch(name)}
+    return {name for name, count in declared.items() if used[name] <= count
+            and name not in overrides and not CALLED_FROM_OUTSIDE.fullmatch(name)}
 
 
 def test_each_function_is_called():
@@ -183,16 +188,19 @@ def includers():
 
 def test_each_header_is_included():
     found = includers()
-    headers = [path for path in (*product(), *cpp_source.test_sources()) if path.endswith((".h", ".cuh"))]
+    headers = [path for path in (*product(), *cpp_source.test_sources())
+               if path.endswith((".h", ".cuh"))]
     assert len(headers) > 500
-    assert [h for h in headers if h not in found and not any(h.endswith("/" + name) for name in found)] == []
+    assert [h for h in headers
+            if h not in found and not any(h.endswith("/" + name) for name in found)] == []
 
 
 def test_small_headers_have_several_users():
     found, small = includers(), set()
     for header, text in product().items():
         stem = header.rsplit(".", 1)[0]
-        users = {user for user in found[header] if user in product() and user.rsplit(".", 1)[0] != stem}
+        users = {user for user in found[header]
+                 if user in product() and user.rsplit(".", 1)[0] != stem}
         if header.endswith((".h", ".cuh")) and text.count("\n") <= SMALL_HEADER and len(users) <= 1:
             small.add(header)
     assert sorted(small - SMALL_HEADERS) == []
@@ -201,18 +209,21 @@ def test_small_headers_have_several_users():
 
 def test_a_type_name_stands_for_one_thing():
     files = collections.defaultdict(set)
-    declared = re.compile(r"^\s*(?:template\s*<[^{;]*>\s*)?(?:struct|class|enum class|enum|union) (?:alignas\(\w+\) )?"
-                          r"([A-Z]\w*)\b(?!::)[^;(){}=]*\{", re.M)
+    declared = re.compile(r"^\s*(?:template\s*<[^{;]*>\s*)?(?:struct|class|enum class|enum|union) "
+                          r"(?:alignas\(\w+\) )?([A-Z]\w*)\b(?!::)[^;(){}=]*\{", re.M)
     for path, text in product().items():
         for name in declared.findall(without_texts(text)):
             files[name].add(path)
     assert len(files) > 1000
-    assert {name: len(paths) for name, paths in files.items() if len(paths) > MAX_FILES_OF_A_TYPE_NAME} == TYPE_NAMES
+    assert {name: len(paths) for name, paths in files.items()
+            if len(paths) > MAX_FILES_OF_A_TYPE_NAME} == TYPE_NAMES
 
 
 def test_cmake_files_fit_the_page_and_name_their_sources():
-    """No line beyond 100 columns, no source that is turned off as a header, none chosen by a regular expression over names."""
-    names = subprocess.run(["git", "ls-files", "*CMakeLists.txt", "*.cmake"], cwd=cpp_source.ROOT, check=True, capture_output=True, text=True)
+    """No line beyond 100 columns, no source that is turned off as a header, none chosen by a
+    regular expression over names."""
+    names = subprocess.run(["git", "ls-files", "*CMakeLists.txt", "*.cmake"], cwd=cpp_source.ROOT,
+                           check=True, capture_output=True, text=True)
     files = [cpp_source.ROOT / name for name in names.stdout.split()]
     assert len(files) > 5
     found = []
@@ -264,11 +275,15 @@ class C : public B {
 
 def test_the_reader_of_sources_finds_functions():
     found = functions_in(SAMPLE)
-    assert [function.name for function in found] == ["declared", "with_body", "C", "~C", "one_line", "operator", "in_nested"]
+    assert [function.name for function in found] == ["declared", "with_body", "C", "~C", "one_line",
+                                                     "operator", "in_nested"]
     assert [function.length for function in found] == [1, 10, 5, 1, 1, 1, 1]
-    assert [function.name for function in found if function.is_definition] == ["with_body", "C", "one_line"]
+    assert [function.name
+            for function in found if function.is_definition] == ["with_body", "C", "one_line"]
 
 
-@pytest.mark.parametrize(("text", "kept"), [("f('a'); // b", "f(   );"), ('x = "// no"; y', 'x = ""      ; y'), ("1'000", "10000")])
+@pytest.mark.parametrize(("text", "kept"),
+                         [("f('a'); // b", "f(   );"), ('x = "// no"; y', 'x = ""      ; y'),
+                          ("1'000", "10000")])
 def test_texts_and_comments_are_left_out(text, kept):
     assert without_texts(text).split() == kept.split()

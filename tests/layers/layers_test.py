@@ -5,8 +5,9 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-ORDER = ["engine/base", "engine/telemetry", "engine/store", "engine/zarr", "engine/codec", "engine/array", "engine/dataset", "engine/view",
-         "engine/pipeline", "engine/scan", "engine/write", "fs", "gpu", "tools"]
+ORDER = ["engine/base", "engine/telemetry", "engine/store", "engine/zarr", "engine/codec",
+         "engine/array", "engine/dataset", "engine/view", "engine/pipeline", "engine/scan",
+         "engine/write", "fs", "gpu", "tools"]
 
 # Headers that belong to one place only.
 FENCED = {
@@ -58,8 +59,10 @@ def test_the_mount_and_the_handoff_do_not_need_each_other():
 
 def test_the_reader_needs_nothing_of_the_engine():
     """It is a library of its own, for other people's programs."""
-    allowed = re.compile(r"gpu/reader/\w+\.h|gpu/handoff/(protocol|connect|messages|trust)\.h|engine/base/(descriptor|descriptor_passing|error|system_error)\.h")
-    wrong = [f"{path.relative_to(ROOT)}:{number}: {quoted}" for path in sorted((ROOT / "gpu/reader").glob("*.*"))
+    allowed = re.compile(r"gpu/reader/\w+\.h|gpu/handoff/(protocol|connect|messages|trust)\.h|"
+                         r"engine/base/(descriptor|descriptor_passing|error|system_error)\.h")
+    wrong = [f"{path.relative_to(ROOT)}:{number}: {quoted}"
+             for path in sorted((ROOT / "gpu/reader").glob("*.*"))
              for number, _, quoted in includes(path) if quoted and not allowed.fullmatch(quoted)]
     assert wrong == []
 
@@ -82,8 +85,10 @@ def test_no_cycles_between_folders():
         folder = str(path.parent.relative_to(ROOT))
         for _, _, quoted in includes(path):
             target = str(pathlib.PurePosixPath(quoted).parent) if quoted else folder
-            if target != folder and not folder.startswith(target + "/") and not target.startswith(folder + "/"):
-                edges.setdefault(folder, set()).add(target)  # a folder and its parts are one library
+            if (target != folder and not folder.startswith(target + "/")
+                    and not target.startswith(folder + "/")):
+                # a folder and its parts are one library
+                edges.setdefault(folder, set()).add(target)
 
     def cycle_from(folder, path):
         if folder in path:

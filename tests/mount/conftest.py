@@ -11,10 +11,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))  # importlib mode does no
 from calls import BATCH  # noqa: E402
 
 VIEWS = {
-    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6},
-            "order": {"shuffle": "global", "seed": 7}, "epochs": 2, "formats": ["npy", "safetensors", "npz"]},
-    "two": {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 9}, "dtype": "float32",
-            "order": {"shuffle": "none"}, "formats": ["npy", "zarr"]},
+    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"],
+            "batch": {"size": 6}, "order": {"shuffle": "global", "seed": 7}, "epochs": 2,
+            "formats": ["npy", "safetensors", "npz"]},
+    "two": {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 9},
+            "dtype": "float32", "order": {"shuffle": "none"}, "formats": ["npy", "zarr"]},
 }
 
 
@@ -36,7 +37,8 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def mount_at(good, batchfs):
-    """mount_at(store, directory, views, *options): mounts; whatever is left is unmounted at the end."""
+    """mount_at(store, directory, views, *options): mounts; whatever is left is unmounted at the
+    end."""
     mounted = []
 
     def mount(store, directory, views, *options):

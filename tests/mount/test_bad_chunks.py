@@ -1,4 +1,5 @@
-"""A mount over damaged stores: an unreadable chunk is EIO and a line in the log that names it, the rest works."""
+"""A mount over damaged stores: an unreadable chunk is EIO and a line in the log that names it, the
+rest works."""
 
 import errno
 import json
@@ -33,7 +34,8 @@ def damaged(request, mount_at, tmp_path_factory):
     values = np.arange(np.prod(SHAPE), dtype="f4").reshape(SHAPE)
     for name in VIEWS:
         options = {"shards": (6, 32, 64)} if name == "sharded" else {}
-        root.create_array(name, shape=SHAPE, chunks=(3, 32, 64), dtype="f4", dimension_names=["time", "y", "x"], fill_value=-1,
+        root.create_array(name, shape=SHAPE, chunks=(3, 32, 64),
+                          dtype="f4", dimension_names=["time", "y", "x"], fill_value=-1,
                           **options)[...] = values
     chunk = folder / "store.zarr/cut/c/1/0/0"
     chunk.write_bytes(chunk.read_bytes()[:-20])
@@ -55,8 +57,8 @@ def damaged(request, mount_at, tmp_path_factory):
 @pytest.mark.says("error-eio")
 def test_batches_over_damaged_chunks_are_errors_and_others_are_not(damaged):
     mount, values = damaged
-    for name, first_bad, place in (("cut", 1, "cut/1.0.0"), ("flipped", 1, "flipped/1.0.0"), ("long", 1, "long/1.0.0"),
-                                   ("sharded", 0, "sharded/0.0.0")):
+    for name, first_bad, place in (("cut", 1, "cut/1.0.0"), ("flipped", 1, "flipped/1.0.0"),
+                                   ("long", 1, "long/1.0.0"), ("sharded", 0, "sharded/0.0.0")):
         epoch = mount / "views" / name / "epoch-0000"
         size = (mount / "views/good/epoch-0000/batch-000001.npy").stat().st_size
         bad = epoch / f"batch-{first_bad:06d}.npy"
@@ -64,7 +66,8 @@ def test_batches_over_damaged_chunks_are_errors_and_others_are_not(damaged):
         assert read_error(bad) == errno.EIO
         assert place in log(mount)
         assert np.array_equal(np.load(epoch / "batch-000003.npy")[:, 0], values[9:12])
-    assert np.array_equal(np.load(mount / "views/good/epoch-0000/batch-000001.npy")[:, 0], values[3:6])
+    assert np.array_equal(np.load(mount / "views/good/epoch-0000/batch-000001.npy")[:, 0],
+                          values[3:6])
 
 
 def test_values_and_chunks(damaged):
@@ -100,11 +103,12 @@ def test_metadata_that_cannot_be_read_is_said_and_not_shown(damaged):
 def test_a_shard_that_goes_away_is_an_error_and_no_fill_value(mount_at, tmp_path):
     values = np.arange(np.prod(SHAPE), dtype="f4").reshape(SHAPE)
     path = tmp_path / "store.zarr"
-    zarr.create_group(path).create_array("good", data=values, chunks=(3, 32, 64), shards=(6, 32, 64),
-                                         dimension_names=["time", "y", "x"])
+    zarr.create_group(path).create_array("good", data=values, chunks=(3, 32, 64),
+                                         shards=(6, 32, 64), dimension_names=["time", "y", "x"])
     mount = mount_at(path, tmp_path / "mnt", {"good": {**VIEWS["good"], "batch": {"size": 1}}})
     epoch = mount / "views/good/epoch-0000"
-    assert np.array_equal(np.load(epoch / "batch-000011.npy")[:, 0], values[11:])  # reads the second shard's index
+    # reads the second shard's index
+    assert np.array_equal(np.load(epoch / "batch-000011.npy")[:, 0], values[11:])
     (path / "good/c/1/0/0").unlink()
     # Some batches may have been made ahead; none may hold fill values.
     for batch in range(6, 11):

@@ -40,7 +40,8 @@ def test_npy_is_xarrays(mounted, weather, batch):
 
 def test_an_epoch_holds_every_sample_once(mounted):
     for epoch in ("epoch-0000", "epoch-0001", "epoch-0123"):
-        found = [s for b in range(7) for s in samples(mounted / "views/one" / epoch / f"batch-{b:06d}.json")]
+        found = [s for b in range(7)
+                 for s in samples(mounted / "views/one" / epoch / f"batch-{b:06d}.json")]
         assert sorted(found) == list(range(40))
 
 
@@ -57,7 +58,8 @@ def test_several_tensors_are_a_directory(mounted, weather):
     assert rows == list(range(9, 18))
     for name in ("t", "q"):
         ours = np.load(epoch / "batch-000001" / f"{name}.npy")
-        assert np.array_equal(ours, values(weather, name)[rows][:, None].astype("f4"), equal_nan=True)
+        assert np.array_equal(ours, values(weather, name)[rows][:, None].astype("f4"),
+                              equal_nan=True)
 
 
 def test_each_file_of_a_batch_is_counted_once(mounted):
@@ -79,14 +81,17 @@ def test_the_zarr_format_opens_with_xarray(mounted, weather):
     rows = samples(batch.with_suffix(".json"))
     assert opened.t.dims[0] == "sample"
     assert np.array_equal(opened.t.values, values(weather, "t")[rows][:, None])
-    assert np.array_equal(opened.q.values, values(weather, "q")[rows][:, None].astype("f4"), equal_nan=True)
+    assert np.array_equal(opened.q.values, values(weather, "q")[rows][:, None].astype("f4"),
+                          equal_nan=True)
     assert np.array_equal(opened.latitude.values, xr.open_zarr(weather).latitude.values)
 
 
 def test_times_of_other_calendars_are_decoded_from_the_zarr_format(mount_at, tmp_path):
     times = xr.date_range("2000-02-27", periods=8, freq="D", calendar="noleap", use_cftime=True)
-    xr.Dataset({"v": ("time", np.arange(8.0))}, {"time": times}).to_zarr(tmp_path / "s.zarr", zarr_format=2)
-    view = {"name": "v", "select": {"time": {"from": "2000-02-28"}}, "window": {"time": 2}, "batch": 3, "formats": ["zarr"]}
+    xr.Dataset({"v": ("time", np.arange(8.0))}, {"time": times}).to_zarr(
+        tmp_path / "s.zarr", zarr_format=2)
+    view = {"name": "v", "select": {"time": {"from": "2000-02-28"}}, "window": {"time": 2},
+            "batch": 3, "formats": ["zarr"]}
     mnt = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": view})
     opened = xr.open_zarr(mnt / "views/v/epoch-0000/batch-000000.zarr")
     assert opened.v.values.tolist() == [[1, 2], [3, 4], [5, 6]]
@@ -96,7 +101,8 @@ def test_times_of_other_calendars_are_decoded_from_the_zarr_format(mount_at, tmp
 @pytest.mark.parametrize("mode", ["r", "c"])
 def test_mapping(mounted, weather, mode):
     epoch = mounted / EPOCH
-    assert np.array_equal(np.load(epoch / "batch-000003.npy", mmap_mode=mode), expected(weather, epoch, 3))
+    assert np.array_equal(np.load(epoch / "batch-000003.npy", mmap_mode=mode),
+                          expected(weather, epoch, 3))
 
 
 def test_a_shared_mapping_outlives_its_file(mounted, weather):
@@ -105,7 +111,8 @@ def test_a_shared_mapping_outlives_its_file(mounted, weather):
         mapped = mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)
     for batch in range(7):
         (epoch / f"batch-{batch:06d}.npy").read_bytes()
-    assert np.array_equal(np.frombuffer(mapped, "f4", offset=4096), expected(weather, epoch, 3).ravel())
+    assert np.array_equal(np.frombuffer(mapped, "f4", offset=4096),
+                          expected(weather, epoch, 3).ravel())
 
 
 def test_cat_cp_and_dd_read_the_same_bytes(mounted, tmp_path):
@@ -115,7 +122,8 @@ def test_cat_cp_and_dd_read_the_same_bytes(mounted, tmp_path):
     assert subprocess.run(["cat", batch], capture_output=True, check=True).stdout == whole
     subprocess.run(["cp", batch, tmp_path / "copy"], check=True)
     assert (tmp_path / "copy").read_bytes() == whole
-    subprocess.run(["dd", f"if={batch}", f"of={tmp_path / 'dd'}", "bs=777", "status=none"], check=True)
+    subprocess.run(["dd", f"if={batch}", f"of={tmp_path / 'dd'}", "bs=777", "status=none"],
+                   check=True)
     assert (tmp_path / "dd").read_bytes() == whole
     shutil.copyfile(batch, tmp_path / "sendfile")
     assert (tmp_path / "sendfile").read_bytes() == whole
@@ -125,7 +133,8 @@ def test_reads_anywhere(mounted):
     batch = mounted / EPOCH / "batch-000001.npy"
     whole = batch.read_bytes()
     with open(batch, "rb", buffering=0) as file:
-        for offset, size in [(0, 1), (4095, 2), (5000, 1 << 20), (len(whole) - 1, 10), (len(whole), 10), (1 << 40, 1)]:
+        for offset, size in [(0, 1), (4095, 2), (5000, 1 << 20), (len(whole) - 1, 10),
+                             (len(whole), 10), (1 << 40, 1)]:
             assert os.pread(file.fileno(), size, offset) == whole[offset:offset + size]
 
 
@@ -142,7 +151,8 @@ def test_ranks_have_the_batches_of_the_epoch_in_turn(mounted, world):
     for rank in range(world):
         part = view / f"rank-{rank}-of-{world}" / "epoch-0000"
         batches = range(rank, 7, world)
-        assert sorted(p.name for p in part.glob("*.npy")) == [f"batch-{b:06d}.npy" for b in range(len(batches))]
+        assert sorted(p.name for p in part.glob("*.npy")) == [f"batch-{b:06d}.npy"
+                                                              for b in range(len(batches))]
         for b, whole in enumerate(batches):
             assert (part / f"batch-{b:06d}.npy").read_bytes() == \
                 (view / f"epoch-0000/batch-{whole:06d}.npy").read_bytes()
@@ -157,13 +167,15 @@ def test_the_command_line_gives_the_same_bytes(mounted, good, weather):
 
 
 def test_many_readers_at_once(mounted):
-    paths = [mounted / "views/one" / f"epoch-{e:04d}" / f"batch-{b:06d}.npy" for e in range(4, 8) for b in range(7)]
+    paths = [mounted / "views/one" / f"epoch-{e:04d}" / f"batch-{b:06d}.npy" for e in range(4, 8)
+             for b in range(7)]
     found = [[] for _ in range(8)]
 
     def read(mine, start):
         for i in range(len(paths)):
             path = paths[(start + 5 * i) % len(paths)]
-            mine.append((path.parent.name + path.name, hashlib.sha256(path.read_bytes()).hexdigest()))
+            mine.append((path.parent.name + path.name,
+                         hashlib.sha256(path.read_bytes()).hexdigest()))
 
     threads = [threading.Thread(target=read, args=(mine, i)) for i, mine in enumerate(found)]
     for thread in threads:

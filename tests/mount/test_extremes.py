@@ -11,9 +11,9 @@ import xarray as xr
 def write_array(path, shape, dims, fill):
     """An array of format 2 without chunks: all of it is the fill value."""
     path.mkdir(parents=True)
-    (path / ".zarray").write_text(json.dumps({
-        "zarr_format": 2, "shape": shape, "chunks": [max(n, 1) for n in shape], "dtype": "<f4", "compressor": None,
-        "fill_value": fill, "order": "C", "filters": None}))
+    (path / ".zarray").write_text(json.dumps(
+        {"zarr_format": 2, "shape": shape, "chunks": [max(n, 1) for n in shape], "dtype": "<f4",
+         "compressor": None, "fill_value": fill, "order": "C", "filters": None}))
     (path / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": dims}))
     (path.parent / ".zgroup").write_text('{"zarr_format": 2}')
 
@@ -26,10 +26,12 @@ def resident_bytes(directory):
 
 
 @pytest.mark.says("list-large")
-@pytest.mark.parametrize("options", [[], ["--no-passthrough"]], ids=["passthrough", "no-passthrough"])
+@pytest.mark.parametrize("options", [[], ["--no-passthrough"]],
+                         ids=["passthrough", "no-passthrough"])
 def test_a_million_batches(mount_at, tmp_path, options):
     write_array(tmp_path / "s.zarr" / "v", [1_000_000], ["t"], 2.5)
-    mnt = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": {"name": "v", "window": {"t": 1}}}, *options)
+    mnt = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": {"name": "v", "window": {"t": 1}}},
+                   *options)
     epoch = mnt / "views/v/epoch-0000"
     before = resident_bytes(mnt)
     names = [entry.name for entry in os.scandir(epoch)]
@@ -44,7 +46,8 @@ def test_a_million_batches(mount_at, tmp_path, options):
 
 def test_batches_of_nothing(mount_at, tmp_path):
     write_array(tmp_path / "s.zarr" / "v", [4, 0], ["t", "x"], 0)
-    view = {"name": "v", "window": {"t": 1}, "batch": 3, "formats": ["npy", "npz", "safetensors", "zarr"]}
+    view = {"name": "v", "window": {"t": 1}, "batch": 3,
+            "formats": ["npy", "npz", "safetensors", "zarr"]}
     mnt = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": view})
     epoch = mnt / "views/v/epoch-0000"
     assert np.load(epoch / "batch-000001.npy").shape == (1, 1, 0)

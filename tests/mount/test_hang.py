@@ -1,4 +1,5 @@
-"""The process that serves a mount hangs: its supervisor notices, and another takes over, as when it had died."""
+"""The process that serves a mount hangs: its supervisor notices, and another takes over, as when it
+had died."""
 
 import contextlib
 import ctypes
@@ -18,10 +19,12 @@ import numpy as np
 import pytest
 import zarr
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))  # importlib mode does not
+# importlib mode does not
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))
 from watching import eventually, is_alive
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 LONG = 60  # seconds that nothing here takes, on however slow a machine
 VIEW = {"name": "v", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6}}
 FIRST = "views/v/epoch-0000/batch-000000.npy"
@@ -31,7 +34,8 @@ FIRST = "views/v/epoch-0000/batch-000000.npy"
 def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "s.zarr"
     values = np.random.default_rng(0).normal(size=(24, 40)).astype("f4")
-    zarr.create_group(path).create_array("t", data=values, chunks=(4, 40), dimension_names=["time", "place"])
+    zarr.create_group(path).create_array("t", data=values, chunks=(4, 40),
+                                         dimension_names=["time", "place"])
     return path
 
 
@@ -164,15 +168,16 @@ def test_a_debugger_may_hold_the_daemon(mount):
 
 
 @pytest.mark.parametrize("command", ["mount", "serve"])
-def test_a_lock_of_the_script_is_free_when_the_command_returns(command, store, mount, good, tmp_path):
+def test_a_lock_of_the_script_is_free_when_the_command_returns(
+        command, store, mount, good, tmp_path):
     """`( flock 9; batchfs mount ... ) 9>lock`"""
     (tmp_path / "view.json").write_text(json.dumps(VIEW))
     what = {"mount": [str(store), str(tmp_path / "mnt")],
             "serve": [str(store), "--socket", str(tmp_path / "socket"), "--background"]}[command]
     script = 'exec 9>"$0"; flock 9; "$@" || exit 1'
     lock = tmp_path / "lock"
-    done = subprocess.run(["bash", "-c", script, str(lock), PROGRAM, command, *what, "--view", str(tmp_path / "view.json")],
-                          capture_output=True, timeout=LONG)
+    done = subprocess.run(["bash", "-c", script, str(lock), PROGRAM, command, *what, "--view",
+                           str(tmp_path / "view.json")], capture_output=True, timeout=LONG)
     try:
         assert (done.returncode, done.stderr) == (0, b"")
         with open(lock) as file:
@@ -189,7 +194,7 @@ def test_a_view_from_a_pipe_of_the_shell(store, mount, tmp_path):
     """`--view <(make-a-view)` names a descriptor that the shell has opened."""
     (tmp_path / "view.json").write_text(json.dumps(VIEW))
     script = '"$1" mount "$2" "$3" --view <(cat "$4")'
-    done = subprocess.run(["bash", "-c", script, "bash", PROGRAM, str(store), str(tmp_path / "mnt"), str(tmp_path / "view.json")],
-                          capture_output=True, timeout=LONG)
+    done = subprocess.run(["bash", "-c", script, "bash", PROGRAM, str(store), str(tmp_path / "mnt"),
+                           str(tmp_path / "view.json")], capture_output=True, timeout=LONG)
     assert (done.returncode, done.stderr) == (0, b"")
     assert (tmp_path / "mnt" / FIRST).read_bytes()

@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 import zarr
 
-# A cursor that moves by one byte or two, text that runs backwards, names that look alike, lines that are not there.
-HARMFUL = ["\x1b[2J", "\x9b2J", "\x85", "\u061c", "\u200b", "\u200d", "\u200f", "\u2028", "\u202e", "\u2060", "\u2066", "\ufeff",
-           "\U000e0041"]
-NAMES = [f"a{text}b" for text in HARMFUL if "\x1b" not in text]  # in the mount, no name has C0 characters
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+# A cursor that moves by one byte or two, text that runs backwards, names that look alike, lines
+# that are not there.
+HARMFUL = ["\x1b[2J", "\x9b2J", "\x85", "\u061c", "\u200b", "\u200d", "\u200f", "\u2028", "\u202e",
+           "\u2060", "\u2066", "\ufeff", "\U000e0041"]
+# in the mount, no name has C0 characters
+NAMES = [f"a{text}b" for text in HARMFUL if "\x1b" not in text]
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\U000e0000-\U000e007f]")
 DECEPTION = "".join(HARMFUL) + "\nunits       fine"
 
 
@@ -20,10 +24,12 @@ def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "s\u202e.zarr"
     group = zarr.open_group(str(path), mode="w", zarr_format=3, attributes={"title": DECEPTION})
     for name in NAMES:
-        array = group.create_array(name, shape=(4,), chunks=(1,), dtype="f4", dimension_names=[f"d{name}"],
+        array = group.create_array(name, shape=(4,), chunks=(1,),
+                                   dtype="f4", dimension_names=[f"d{name}"],
                                    attributes={"units": DECEPTION, "long_name": DECEPTION})
         array[:] = np.arange(4)
-    text = group.create_array("text", shape=(1,), dtype=f"U{len(DECEPTION)}", dimension_names=["one"])
+    text = group.create_array("text", shape=(1,), dtype=f"U{len(DECEPTION)}",
+                              dimension_names=["one"])
     text[:] = np.array([DECEPTION])
     metadata = path / NAMES[0] / "zarr.json"
     (path / "odd").mkdir()
@@ -37,7 +43,8 @@ def store(tmp_path_factory):
 def view(store, tmp_path):
     name = NAMES[0]
     file = tmp_path / "view.json"
-    file.write_text(json.dumps({"name": "v", "window": {f"d{name}": 1}, "variables": [name], "batch": {"size": 1}}))
+    file.write_text(json.dumps({"name": "v", "window": {f"d{name}": 1}, "variables": [name],
+                                "batch": {"size": 1}}))
     return file
 
 
@@ -48,9 +55,10 @@ def is_harmless(output):
     assert found is None, repr(text[max(found.start() - 40, 0):found.end() + 10])
 
 
-@pytest.mark.parametrize("command", [
-    ["inspect"], ["inspect", "--json"], ["view"], ["plan", "--view"], ["plan", "--json", "--view"], ["batch", "--format", "json", "--view"],
-    ["statistics", "--view"]])
+@pytest.mark.parametrize("command",
+                         [["inspect"], ["inspect", "--json"], ["view"], ["plan", "--view"],
+                          ["plan", "--json", "--view"], ["batch", "--format", "json", "--view"],
+                          ["statistics", "--view"]])
 def test_outputs_of_commands(command, store, view, good):
     is_harmless(good(*command, *[view] * (command[-1] == "--view"), store))
 
@@ -65,7 +73,8 @@ def test_values(format, store, good):
 
 @pytest.mark.parametrize("number", range(len(NAMES)))
 def test_errors(number, store, batchfs):
-    for arguments in [["cat", store, "x" + NAMES[number]], ["cat", store, NAMES[number], "--select", "nothing=3"],
+    for arguments in [["cat", store, "x" + NAMES[number]],
+                      ["cat", store, NAMES[number], "--select", "nothing=3"],
                       ["inspect", str(store) + NAMES[number]]]:
         done = batchfs(*arguments)
         assert done.returncode != 0 and done.stderr.count(b"\n") == 1
@@ -84,9 +93,11 @@ def test_a_mount(store, view, mount_at, good, tmp_path):
         (directory / "views/v/epoch-0000/batch-000001.npy").read_bytes()
     finally:
         chunk.write_bytes(contents)
-    for file in ["summary.txt", "store.json", "views/v/schema.json", "views/v/view.json", ".batchfs/log", ".batchfs/status.json",
-                 ".batchfs/config.json", *(f"arrays/{name}/summary.txt" for name in NAMES)]:
+    for file in ["summary.txt", "store.json", "views/v/schema.json", "views/v/view.json",
+                 ".batchfs/log", ".batchfs/status.json", ".batchfs/config.json",
+                 *(f"arrays/{name}/summary.txt" for name in NAMES)]:
         is_harmless((directory / file).read_bytes())
-    assert len((directory / "arrays" / name / "summary.txt").read_text().splitlines()) < 10  # no line was made up
+    # no line was made up
+    assert len((directory / "arrays" / name / "summary.txt").read_text().splitlines()) < 10
     for command in [["log"], ["status"], ["report"], ["top", "--once", "--interval", "0.1"]]:
         is_harmless(good(*command, directory))

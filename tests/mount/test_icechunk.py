@@ -1,4 +1,5 @@
-"""A mount of an Icechunk repository shows one snapshot, whatever is committed, and whichever daemon serves it."""
+"""A mount of an Icechunk repository shows one snapshot, whatever is committed, and whichever daemon
+serves it."""
 
 import json
 import os
@@ -10,14 +11,16 @@ import numpy as np
 import pytest
 import zarr
 
-icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+icechunk = pytest.importorskip("icechunk",
+                               reason="tools/dependencies test installs the icechunk package")
 
 
 @pytest.fixture
 def repository(tmp_path):
     made = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path / "r")))
     session = made.writable_session("main")
-    array = zarr.create_array(session.store, name="a", shape=(8,), chunks=(2,), dtype="i4", dimension_names=("t",))
+    array = zarr.create_array(session.store, name="a", shape=(8,), chunks=(2,), dtype="i4",
+                              dimension_names=("t",))
     array[:] = np.arange(8)
     session.commit("first")
     return made
@@ -48,7 +51,8 @@ def test_a_commit_is_not_seen_until_it_is_mounted_again(good, repository, tmp_pa
     good("mount", tmp_path / "r", directory, "-o", "branch=main")
     try:
         second = commit(repository, "second")
-        assert shown(directory)["snapshot"] == first and f"snapshot {first} of branch main" in (directory / "summary.txt").read_text()
+        assert shown(directory)["snapshot"] == first and f"snapshot {first} of branch main" in (
+            directory / "summary.txt").read_text()
         assert np.array_equal(values(directory), np.arange(8))
         before = daemon(directory)
         os.kill(before, signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""Views whose batches have a million samples: no name, no text and no command takes memory in proportion to them."""
+"""Views whose batches have a million samples: no name, no text and no command takes memory in
+proportion to them."""
 
 import errno
 import json
@@ -13,7 +14,8 @@ import zarr
 from measured import measure, peak_of
 from watching import eventually, status
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 MB = 1 << 20
 MEMORY = 64 * MB
 MOST = MEMORY + 64 * MB
@@ -23,22 +25,30 @@ POINT = {"time": 1, "x": 1}
 LARGE = 131_072
 VIEWS = {
     "all": {"window": POINT, "batch": SAMPLES},
-    "shuffled": {"window": POINT, "batch": LARGE, "order": {"shuffle": "global", "seed": 1}, "formats": ["npy", "zarr", "safetensors"]},
-    "overlapping": {"window": {"time": 1, "x": {"size": 8, "stride": 1}}, "batch": LARGE, "formats": ["npy", "npz"]},
-    "patches": {"xbatcher": {"input_dims": {"time": 1, "x": 1}, "batch_dims": {"time": LARGE // SIDE}, "concat_input_dims": True}},
-    "mixed": {"mix": {"a": {"weight": 2, "view": {"window": POINT, "select": {"time": {"from": "#0", "to": "#199"}}}},
-                      "b": {"weight": 1, "view": {"window": POINT, "select": {"time": {"from": "#0", "to": "#99"}}}}},
-              "batch": {"size": LARGE}},
+    "shuffled": {"window": POINT, "batch": LARGE, "order": {"shuffle": "global", "seed": 1},
+                 "formats": ["npy", "zarr", "safetensors"]},
+    "overlapping": {"window": {"time": 1, "x": {"size": 8, "stride": 1}}, "batch": LARGE,
+                    "formats": ["npy", "npz"]},
+    "patches": {"xbatcher": {"input_dims": {"time": 1, "x": 1},
+                             "batch_dims": {"time": LARGE // SIDE}, "concat_input_dims": True}},
+    "mixed": {
+        "mix": {"a": {"weight": 2,
+                      "view": {"window": POINT, "select": {"time": {"from": "#0", "to": "#199"}}}},
+                "b": {"weight": 1,
+                      "view": {"window": POINT, "select": {"time": {"from": "#0", "to": "#99"}}}}},
+        "batch": {"size": LARGE}},
     "small": {"window": POINT, "batch": 16},
 }
 # Two batches of most views, since making them takes seconds.
 for name in ("shuffled", "overlapping", "patches"):
     VIEWS[name]["select"] = {"time": {"from": "#0", "to": f"#{2 * LARGE // SIDE}"}}
-VIEWS = {name: {"name": name, "variables": ["t"]} | view if "mix" not in view else {"name": name} | view for name, view in VIEWS.items()}
+VIEWS = {name: {"name": name, "variables": ["t"]} | view if "mix" not in view
+             else {"name": name} | view for name, view in VIEWS.items()}
 for component in VIEWS["mixed"]["mix"].values():
     component["view"]["variables"] = ["t"]
 
-# Stats every name below the directories, and reads the head of every file: those that take part in one walk do not wait for each other.
+# Stats every name below the directories, and reads the head of every file: those that take part in
+# one walk do not wait for each other.
 WALK = """
 import os, sys
 for top in sys.argv[1:]:
@@ -58,10 +68,12 @@ def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("large") / "s.zarr"
     group = zarr.create_group(path)
     values = np.arange(SAMPLES).reshape(SIDE, SIDE) % 100
-    group.create_array("t", shape=values.shape, chunks=(ROWS, SIDE), dtype="i1", dimension_names=["time", "x"])[:] = values
+    group.create_array("t", shape=values.shape, chunks=(ROWS, SIDE), dtype="i1",
+                       dimension_names=["time", "x"])[:] = values
     group.create_array("time", shape=(SIDE,), chunks=(SIDE,), dtype="i8", dimension_names=["time"],
                        attributes={"units": "hours since 1900-01-01"})[:] = np.arange(SIDE)
-    group.create_array("x", shape=(SIDE,), chunks=(SIDE,), dtype="f8", dimension_names=["x"])[:] = np.arange(SIDE) / 8
+    group.create_array("x", shape=(SIDE,), chunks=(SIDE,), dtype="f8",
+                       dimension_names=["x"])[:] = np.arange(SIDE) / 8
     return path
 
 
@@ -72,19 +84,23 @@ def write(folder, name):
 
 def check_text(text, batch, size, shuffled):
     about = json.loads(text)
-    assert list(about) == ["view", "epoch", "batch", "samples", "windows", "starts", "coordinates", "chunks", "snapshot"]
+    assert list(about) == ["view", "epoch", "batch", "samples", "windows", "starts", "coordinates",
+                           "chunks", "snapshot"]
     samples = np.array(about["samples"])
     assert about["batch"] == batch and len(samples) == len(set(about["samples"])) == size
     if not shuffled:
         assert (samples == np.arange(batch * size, (batch + 1) * size)).all()
     time, x = samples // SIDE, samples % SIDE
-    assert about["windows"] == [{"time": [t, t + 1], "x": [i, i + 1]} for t, i in zip(time.tolist(), x.tolist())]
+    assert about["windows"] == [{"time": [t, t + 1], "x": [i, i + 1]}
+                                for t, i in zip(time.tolist(), x.tolist())]
     assert (np.array(about["starts"]) == np.stack([time, x], axis=1)).all()
-    assert (np.array(about["coordinates"]["time"], "M8[s]") == EPOCH + time * np.timedelta64(3600, "s")).all()
+    assert (np.array(about["coordinates"]["time"], "M8[s]") == EPOCH
+            + time * np.timedelta64(3600, "s")).all()
     assert (np.array(about["coordinates"]["x"]) == x / 8).all()
     _, first = np.unique(time // ROWS, return_index=True)
     assert about["chunks"] == [f"t/{time[i] // ROWS}.0" for i in sorted(first)]
-    # Every byte as Python's json module writes it, which is an independent implementation of the form.
+    # Every byte as Python's json module writes it, which is an independent implementation of the
+    # form.
     assert text.decode() == json.dumps(about, indent=2) + "\n"
 
 
@@ -96,9 +112,11 @@ def test_names_and_heads_of_files(mount_at, store, tmp_path):
     print(f"LARGE mounted: {peak_of(pid) / MB:.0f} MB")
     assert peak_of(pid) <= MOST
     few = directory / "views/small/epoch-0000"
-    tops = [str(path) for path in directory.iterdir() if path.name != "views"] + [str(directory / ".batchfs")]
+    tops = [str(path) for path in directory.iterdir()
+            if path.name != "views"] + [str(directory / ".batchfs")]
     tops += [str(path) for path in (directory / "views").iterdir() if path.name != "small"]
-    walks = [subprocess.Popen([sys.executable, "-c", WALK, *tops[i:], *tops[:i]]) for i in (0, len(tops) // 2)]
+    walks = [subprocess.Popen([sys.executable, "-c", WALK, *tops[i:], *tops[:i]])
+             for i in (0, len(tops) // 2)]
     assert [walk.wait() for walk in walks] == [0] * len(walks)
     print(f"LARGE after {len(walks)} walks: {peak_of(pid) / MB:.0f} MB")
     assert peak_of(pid) <= MOST
@@ -118,19 +136,25 @@ def test_names_and_heads_of_files(mount_at, store, tmp_path):
 @pytest.mark.says("memory-list")
 @pytest.mark.not_sanitized("it takes several times the memory")
 def test_a_batch_with_a_long_list_is_refused(store, tmp_path):
-    """A million samples in random order; few with many positions each; two views of half of them in a mixture; patches of xbatcher."""
+    """A million samples in random order; few with many positions each; two views of half of them in
+    a mixture; patches of xbatcher."""
     positions = [f"#{position}" for position in range(0, SIDE, 2)]
-    spread = {"name": "v", "variables": ["t"], "window": {"time": 1}, "select": {"x": positions}, "batch": SIDE}
+    spread = {"name": "v", "variables": ["t"], "window": {"time": 1}, "select": {"x": positions},
+              "batch": SIDE}
     shuffled = VIEWS["all"] | {"order": {"shuffle": "global", "seed": 1}}
     alone = {key: shuffled[key] for key in ("variables", "window", "order")}
-    mixed = {"name": "v", "mix": {name: {"view": alone} for name in "ab"}, "batch": {"size": SAMPLES}}
+    mixed = {"name": "v", "mix": {name: {"view": alone} for name in "ab"},
+             "batch": {"size": SAMPLES}}
     patches = {"name": "v", "variables": ["t"], "select": {"x": positions},
-               "xbatcher": {"input_dims": {"time": 1, "x": 1}, "batch_dims": {"time": SIDE, "x": SIDE // 2}, "concat_input_dims": True}}
+               "xbatcher": {"input_dims": {"time": 1, "x": 1},
+                            "batch_dims": {"time": SIDE, "x": SIDE // 2},
+                            "concat_input_dims": True}}
     for view, samples in ((shuffled, SAMPLES), (spread, SIDE), (mixed, SAMPLES // 2), (patches, 1)):
         path = tmp_path / "v.json"
         path.write_text(json.dumps(view))
         (tmp_path / "mnt").mkdir(exist_ok=True)
-        for words in (["plan", store], ["mount", store, tmp_path / "mnt", "--foreground"], ["serve", store, "--socket", tmp_path / "s"]):
+        for words in (["plan", store], ["mount", store, tmp_path / "mnt", "--foreground"],
+                      ["serve", store, "--socket", tmp_path / "s"]):
             taken = measure(PROGRAM, *words, "--view", path, "--memory", MEMORY)
             assert taken.status == 1
             assert taken.peak <= MOST
@@ -198,21 +222,27 @@ def test_a_long_text_is_read_from_any_place(mount_at, store, tmp_path):
 @pytest.mark.parametrize("name", VIEWS)
 def test_commands(store, tmp_path, name):
     view = write(tmp_path, name)
-    for command in (["plan"], ["plan", "--json"], ["plan", "--world", "2"], ["batch", "--format", "json"], ["batch", "--format", "safetensors"]):
-        taken = measure(PROGRAM, *command, store, "--view", view, "--memory", str(MEMORY), timeout=600)
-        print(f"LARGE {' '.join(command)} of {name}: {taken.peak / MB:.0f} MB, {taken.seconds:.1f} s")
+    for command in (["plan"], ["plan", "--json"], ["plan", "--world", "2"],
+                    ["batch", "--format", "json"], ["batch", "--format", "safetensors"]):
+        taken = measure(PROGRAM, *command, store, "--view", view, "--memory", str(MEMORY),
+                        timeout=600)
+        print(f"LARGE {' '.join(command)} of {name}: {taken.peak / MB:.0f} MB, "
+              f"{taken.seconds:.1f} s")
         assert taken.status == 0, taken.error
         assert taken.peak <= MOST, command
 
 
 @pytest.mark.not_sanitized("it takes several times the memory")
 def test_batch_writes_the_text_of_the_mount(mount_at, store, batchfs, tmp_path):
-    directory = mount_at(store, tmp_path / "mnt", {"v": VIEWS["mixed"], "w": VIEWS["patches"]}, "--memory", str(MEMORY))
+    directory = mount_at(store, tmp_path / "mnt", {"v": VIEWS["mixed"], "w": VIEWS["patches"]},
+                         "--memory", str(MEMORY))
     for name in ("mixed", "patches"):
-        done = batchfs("batch", store, "--view", write(tmp_path, name), "--format", "json", "--memory", str(MEMORY))
+        done = batchfs("batch", store, "--view", write(tmp_path, name), "--format", "json",
+                       "--memory", str(MEMORY))
         assert done.returncode == 0, done.stderr
         about = json.loads(done.stdout)
         assert done.stdout.decode() == json.dumps(about, indent=2) + "\n"
         assert len(about["windows"]) == LARGE
-        mounted = json.loads((directory / f"views/{name}/epoch-0000/batch-000000.json").read_bytes())
+        mounted = json.loads(
+            (directory / f"views/{name}/epoch-0000/batch-000000.json").read_bytes())
         assert set(mounted.pop("snapshot")) and mounted == about

@@ -1,4 +1,5 @@
-"""Symbolic links in a local store: inside it they are followed, outside only where the user said so."""
+"""Symbolic links in a local store: inside it they are followed, outside only where the user said
+so."""
 
 import errno
 import json
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 import zarr
 
-VIEW = {"name": "v", "window": {"time": 1}, "variables": ["x"], "batch": {"size": 4}, "order": {"shuffle": "none"}}
+VIEW = {"name": "v", "window": {"time": 1}, "variables": ["x"], "batch": {"size": 4},
+        "order": {"shuffle": "none"}}
 VALUES = np.arange(16 * 3, dtype="f4").reshape(16, 3)
 
 
@@ -19,10 +21,12 @@ def chunk_files(array):
 
 @pytest.fixture
 def store(tmp_path):
-    """x in four chunks: the second is a link to another file of the store, the fourth one to a file outside."""
+    """x in four chunks: the second is a link to another file of the store, the fourth one to a file
+    outside."""
     path = tmp_path / "store.zarr"
     group = zarr.open_group(str(path), mode="w", zarr_format=3)
-    array = group.create_array("x", shape=VALUES.shape, chunks=(4, 3), dtype="f4", dimension_names=["time", "place"])
+    array = group.create_array("x", shape=VALUES.shape, chunks=(4, 3), dtype="f4",
+                               dimension_names=["time", "place"])
     array[:] = VALUES
     _, second, _, fourth = chunk_files(path / "x")
     (path / "kept").mkdir()
@@ -76,7 +80,8 @@ def test_an_array_that_is_a_link_outside_is_not_missing(store, fails, good, tmp_
     (store / "x").symlink_to(tmp_path / "x")
     told = good("inspect", store).decode()
     assert "x: the symbolic link 'x' leads outside the store; --follow-links" in told
-    assert "the symbolic link 'x' leads outside the store; --follow-links" in fails(1, "cat", store, "x")
+    assert "the symbolic link 'x' leads outside the store; --follow-links" in fails(
+        1, "cat", store, "x")
     assert b" x " in good("inspect", "--follow-links", store)
 
 

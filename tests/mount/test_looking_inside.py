@@ -24,7 +24,8 @@ PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
 @pytest.fixture(scope="module")
 def read_mount(weather, mount_at, tmp_path_factory):
     """A mount with a view that was read."""
-    view = {"name": 'a <b>&"view', "window": {"time": 1}, "variables": ["t"], "batch": {"size": 2}, "epochs": 1}
+    view = {"name": 'a <b>&"view', "window": {"time": 1}, "variables": ["t"], "batch": {"size": 2},
+            "epochs": 1}
     mount = mount_at(weather, tmp_path_factory.mktemp("inside") / "mnt", {"v": view})
     for batch in range(20):
         np.load(mount / "views" / view["name"] / f"epoch-0000/batch-{batch:06d}.npy")
@@ -35,12 +36,14 @@ def test_metrics_as_prometheus_reads_them(read_mount):
     text = (read_mount / ".batchfs/metrics").read_text()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     for name, family in families.items():
-        assert name.startswith("batchfs_") and family.documentation and family.type != "unknown", name
+        assert (name.startswith("batchfs_") and family.documentation
+                    and family.type != "unknown"), name
         if family.type == "counter":
             assert all(sample.name.endswith("_total") for sample in family.samples), name
         for forbidden in ("nanoseconds", "milliseconds", "kilobytes"):
             assert forbidden not in name
-    samples = {(s.name, tuple(s.labels.values())): s.value for f in families.values() for s in f.samples}
+    samples = {(s.name, tuple(s.labels.values())): s.value for f in families.values()
+               for s in f.samples}
     assert samples["batchfs_batches_opened_total", ()] == 20
     assert samples["batchfs_stream_batches_total", ('a <b>&"view', "npy", "0", "1")] == 20
     waits = families["batchfs_get_batch_seconds"]
@@ -55,7 +58,8 @@ def test_metrics_as_prometheus_reads_them(read_mount):
 def test_metrics_as_promtool_wants_them(read_mount):
     if shutil.which("promtool") is None:
         pytest.skip("promtool is not installed")
-    done = subprocess.run(["promtool", "check", "metrics"], input=(read_mount / ".batchfs/metrics").read_bytes(), capture_output=True)
+    done = subprocess.run(["promtool", "check", "metrics"],
+                          input=(read_mount / ".batchfs/metrics").read_bytes(), capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -66,7 +70,8 @@ def test_the_trace_is_of_the_trace_event_format(read_mount):
     assert {event["name"] for event in spans} == {"decode", "assemble", "wait"}
     rows = {event["tid"] for event in trace if event["name"] == "thread_name"}
     for event in spans:
-        assert event["pid"] == status["pid"] and event["tid"] in rows and event["ts"] > 0 and event["dur"] >= 0
+        assert (event["pid"] == status["pid"] and event["tid"] in rows and event["ts"] > 0
+                and event["dur"] >= 0)
         assert event["args"]["view"] == 'a <b>&"view' and 0 <= event["args"]["batch"] < 20
     assert sorted(e["args"]["batch"] for e in spans if e["name"] == "wait") == list(range(20))
     assert {e["args"]["chunk"].split("/")[0] for e in spans if e["name"] == "decode"} == {"t"}
@@ -80,7 +85,8 @@ def test_the_trace_is_of_the_trace_event_format(read_mount):
 def test_top_for_programs(read_mount, good):
     now = json.loads(good("top", read_mount, "--json", "--interval", "0.2"))
     (reader,) = now["readers"]
-    assert (reader["view"], reader["rank"], reader["world"], reader["batch"]) == ('a <b>&"view', 0, 1, 19)
+    assert (reader["view"], reader["rank"], reader["world"],
+            reader["batch"]) == ('a <b>&"view', 0, 1, 19)
     assert reader["batches_per_second"] == 0 and now["errors"] == 0
     text = good("top", read_mount, "--once", "--interval", "0.2").decode()
     assert 'a <b>&"view (npy)' in text and "19/20" in text and "\x1b" not in text
@@ -97,8 +103,9 @@ class Screen:
         self.master, slave = pty.openpty()
         self.resize(columns, rows)
         self.before = termios.tcgetattr(slave)
-        self.process = subprocess.Popen([PROGRAM, "top", str(mount), "--interval", "0.1"], stdin=slave, stdout=slave,
-                                        stderr=slave, start_new_session=True)
+        self.process = subprocess.Popen([PROGRAM, "top", str(mount), "--interval", "0.1"],
+                                        stdin=slave, stdout=slave, stderr=slave,
+                                        start_new_session=True)
         self.slave = slave
         self.text = b""
 
@@ -133,7 +140,8 @@ def test_top_live_fills_no_more_than_the_terminal(read_mount, columns, rows):
     screen.read_until(b"READER")
     screen.read_until(b"\x1b[J")
     screen.read_until(b"\x1b[J")
-    shown = screen.text[: screen.text.rindex(b"\x1b[J")].split(b"\x1b[H")[-1].replace(b"\x1b[K", b"")
+    shown = screen.text[: screen.text.rindex(b"\x1b[J")].split(b"\x1b[H")[-1].replace(
+        b"\x1b[K", b"")
     lines = re.sub(rb"\x1b\[[0-9;]*m", b"", shown).decode().split("\r\n")
     print("\n".join(lines))
     assert len(lines) <= rows and all(len(line) <= columns for line in lines), lines
@@ -221,7 +229,8 @@ def test_the_report_of_a_mount_that_nobody_read(weather, mount_at, tmp_path, goo
 
 
 def test_a_report_that_cannot_be_written(read_mount, fails, tmp_path):
-    assert "/nowhere/report.html" in fails(1, "report", read_mount, "-o", tmp_path / "nowhere/report.html")
+    assert "/nowhere/report.html" in fails(1, "report", read_mount, "-o",
+                                           tmp_path / "nowhere/report.html")
 
 
 @pytest.mark.parametrize("command", ["top", "report", "log"])

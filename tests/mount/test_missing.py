@@ -24,23 +24,26 @@ def gappy(tmp_path_factory):
     a[20:25, 0:4] = np.nan
     b = rng.standard_normal((T, Y, X))
     b[30, 9, 11] = np.nan
-    data = xr.Dataset({"a": (("time", "lat", "lon"), a), "b": (("time", "lat", "lon"), b)},
-                      {"time": np.datetime64("2001-01-01", "ns") + np.arange(T) * np.timedelta64(1, "D"),
-                       "lat": np.linspace(-1, 1, Y)})
+    data = xr.Dataset({"a": (("time", "lat", "lon"), a), "b": (("time", "lat", "lon"), b)}, {
+        "time": np.datetime64("2001-01-01", "ns") + np.arange(T) * np.timedelta64(1, "D"),
+        "lat": np.linspace(-1, 1, Y)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        data.to_zarr(path, zarr_format=2, encoding={"a": {"chunks": CHUNKS}, "b": {"chunks": (1, 10, 12)}})
+        data.to_zarr(path, zarr_format=2,
+                     encoding={"a": {"chunks": CHUNKS}, "b": {"chunks": (1, 10, 12)}})
     return path, xr.open_zarr(path).load()
 
 
-VIEWS = {f"{shuffle}-{remainder}-{edge}": {
-    "name": f"{shuffle}-{remainder}-{edge}",
-    "window": {"lat": {"size": 4, "edge": edge}, "time": {"size": 2, "stride": 1}},
-    "tensors": {"x": {"variables": ["a"], "offsets": {"time": [-1, 0]}}, "y": {"variables": ["b"]}},
-    "batch": {"size": 8, "remainder": remainder}, "missing": {"nan": "skip"}, "epochs": 3,
-    "order": {"shuffle": shuffle, "seed": 5} | ({"buffer": 2} if shuffle == "block" else {})}
-    for shuffle, remainder, edge in (("global", "keep", "pad"), ("block", "pad", "pad"), ("block", "drop", "drop"),
-                                     ("block", "keep", "pad"), ("none", "pad", "partial"))}
+VIEWS = {
+    f"{shuffle}-{remainder}-{edge}": {
+        "name": f"{shuffle}-{remainder}-{edge}",
+        "window": {"lat": {"size": 4, "edge": edge}, "time": {"size": 2, "stride": 1}}, "tensors": {
+            "x": {"variables": ["a"], "offsets": {"time": [-1, 0]}}, "y": {"variables": ["b"]}},
+        "batch": {"size": 8, "remainder": remainder}, "missing": {"nan": "skip"}, "epochs": 3,
+        "order": {"shuffle": shuffle, "seed": 5} | ({"buffer": 2} if shuffle == "block" else {})}
+    for shuffle, remainder, edge in (("global", "keep", "pad"), ("block", "pad", "pad"),
+                                     ("block", "drop", "drop"), ("block", "keep", "pad"),
+                                     ("none", "pad", "partial"))}
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +56,9 @@ def views(gappy, mount_at, tmp_path_factory):
 def good_windows(ds, edge):
     """(lat, time) of every window without NaN, in the order of their numbers."""
     a, b = ds.a.values, ds.b.values
-    return [(y, t) for y in ([0, 4] if edge == "drop" else [0, 4, 8]) for t in range(1, T - 1)
-            if not np.isnan(a[t - 1:t + 2, y:y + 4]).any() and not np.isnan(b[t:t + 2, y:y + 4]).any()]
+    return [(y, t) for y in ([0, 4] if edge == "drop" else [0, 4, 8])
+            for t in range(1, T - 1) if not np.isnan(a[t - 1:t + 2, y:y + 4]).any()
+            and not np.isnan(b[t:t + 2, y:y + 4]).any()]
 
 
 def padded(values, length):
@@ -79,13 +83,16 @@ def test_every_sample_of_every_epoch(gappy, views, name):
             samples = json.loads(batch.with_suffix(".json").read_text())["samples"]
             order += samples
             x, y = np.load(batch / "x.npy"), np.load(batch / "y.npy")
-            assert len(x) == len(y) == len(samples) == min(8, n - 8 * b if remainder == "keep" else 8)
+            assert len(x) == len(y) == len(samples) == min(8,
+                                                           n - 8 * b if remainder == "keep" else 8)
             length = x.shape[2]
-            assert length == (max(min(4, Y - windows[s][0]) for s in samples) if name.endswith("partial") else 4)
+            assert length == (max(min(4, Y - windows[s][0]) for s in samples)
+                              if name.endswith("partial") else 4)
             for row, sample in enumerate(samples):
                 lat, t = windows[sample]
                 mine = slice(lat, lat + 4)
-                expected = padded(np.concatenate([ds.a.values[t - 1:t + 1, mine], ds.a.values[t:t + 2, mine]]), length)
+                expected = padded(np.concatenate([ds.a.values[t - 1:t + 1, mine],
+                                                  ds.a.values[t:t + 2, mine]]), length)
                 np.testing.assert_array_equal(x[row], expected)
                 np.testing.assert_array_equal(y[row], padded(ds.b.values[t:t + 2, mine], length))
         counts = np.bincount(order, minlength=n)
@@ -115,7 +122,8 @@ def test_ranks_share_what_is_left(views, name, world):
                 continue
             assert json.loads((mine / file).read_text())["samples"] == \
                 json.loads((whole / f"batch-{number:06d}.json").read_text())["samples"]
-            assert (mine / file[:-5] / "x.npy").read_bytes() == (whole / f"batch-{number:06d}" / "x.npy").read_bytes()
+            assert (mine / file[:-5] / "x.npy").read_bytes() == (
+                whole / f"batch-{number:06d}" / "x.npy").read_bytes()
     assert max(counts) - min(counts) <= (VIEWS[name]["batch"]["remainder"] == "keep")
 
 
@@ -123,7 +131,8 @@ def test_ranks_share_what_is_left(views, name, world):
 def test_zarr_batches_over_the_edge(gappy, mount_at, tmp_path, edge):
     """Sizes of partial batches are right in every format; coordinates are those of the windows."""
     ds = gappy[1]
-    view = {"name": "v", "variables": ["b"], "window": {"time": {"size": 10, "edge": edge}}, "batch": 1, "formats": ["zarr", "npy", "safetensors"]}
+    view = {"name": "v", "variables": ["b"], "window": {"time": {"size": 10, "edge": edge}},
+            "batch": 1, "formats": ["zarr", "npy", "safetensors"]}
     epoch = mount_at(gappy[0], tmp_path / "mnt", {"v": view}) / "views" / "v" / "epoch-0000"
     files = sorted(file.name for file in epoch.iterdir())
     assert len([file for file in files if file.endswith(".npy")]) == 4
@@ -145,7 +154,8 @@ def test_zarr_batches_over_the_edge(gappy, mount_at, tmp_path, edge):
 def test_a_damaged_chunk_fails_the_scan(gappy, fails, tmp_path):
     shutil.copytree(gappy[0], tmp_path / "s.zarr")
     (tmp_path / "s.zarr" / "b" / "3.0.0").write_bytes(b"no Blosc")
-    (tmp_path / "v.json").write_text(json.dumps({"variables": ["b"], "window": {"time": 1}, "missing": {"nan": "skip"}}))
+    (tmp_path / "v.json").write_text(json.dumps({"variables": ["b"], "window": {"time": 1},
+                                                 "missing": {"nan": "skip"}}))
     (tmp_path / "mnt").mkdir()
     line = fails(1, "mount", tmp_path / "s.zarr", tmp_path / "mnt", "--view", tmp_path / "v.json")
     assert "b/3.0.0" in line and not os.path.ismount(tmp_path / "mnt")

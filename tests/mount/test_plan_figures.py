@@ -1,4 +1,5 @@
-"""Decoded bytes of an epoch according to `batchfs plan`, beside the counters of a mount that reads it."""
+"""Decoded bytes of an epoch according to `batchfs plan`, beside the counters of a mount that reads
+it."""
 
 import json
 import os
@@ -9,7 +10,8 @@ import pytest
 import zarr
 from watching import status
 
-CASES = int(os.environ.get("BATCHFS_PLAN_CASES", "17"))  # for each kind of order; 67 take some minutes
+# for each kind of order; 67 take some minutes
+CASES = int(os.environ.get("BATCHFS_PLAN_CASES", "17"))
 FIRST_SEED = int(os.environ.get("BATCHFS_PLAN_SEED", "0"))
 MB = 1 << 20
 NEAR = 1.1  # figures are right within 10 %
@@ -30,17 +32,23 @@ class Case:
         largest, limits = rng.choice([(200, (24, 160, 160))] * 5 + [(60, (4, 16, 16))])
         self.shape = [rng.randrange(40, 1 + min(n, largest)) for n in (200, 160, 160)]
         self.chunks = [rng.randrange(2, 1 + min(n, limit)) for n, limit in zip(self.shape, limits)]
-        while np.prod([-(-n // c) for n, c in zip(self.shape, self.chunks)]) > 1500:  # more take long to write
+        # more take long to write
+        while np.prod([-(-n // c) for n, c in zip(self.shape, self.chunks)]) > 1500:
             self.chunks[rng.randrange(3)] += 1
         self.codec = rng.choice(sorted(CODECS))
         self.variables = rng.choice([["a"], ["a", "b"]])
-        size = [min(n, rng.choice([1, 2, 3, 8])) for n in self.shape[:1]] + [min(n, rng.choice([8, 24, 64, n])) for n in self.shape[1:]]
-        stride = [rng.choice([1, 2, s]) for s in size[:1]] + [rng.choice([max(1, s // 2), s]) for s in size[1:]]
-        self.window = {dim: {"size": s, "stride": st} for dim, s, st in zip(("time", "y", "x"), size, stride)}
+        size = [min(n, rng.choice([1, 2, 3, 8]))
+                for n in self.shape[:1]] + [min(n, rng.choice([8, 24, 64, n]))
+                                            for n in self.shape[1:]]
+        stride = [rng.choice([1, 2, s]) for s in size[:1]] + [
+            rng.choice([max(1, s // 2), s]) for s in size[1:]]
+        self.window = {dim: {"size": s, "stride": st}
+                       for dim, s, st in zip(("time", "y", "x"), size, stride)}
         sample = 4 * len(self.variables) * int(np.prod(size))
         samples = int(np.prod([(n - s) // st + 1 for n, s, st in zip(self.shape, size, stride)]))
         # Enough batches for an order to show, and few enough to be read in a second.
-        self.batch = max(1, min(samples, max(samples // rng.randrange(20, 90), (64 << 10) // sample)))
+        self.batch = max(1,
+                         min(samples, max(samples // rng.randrange(20, 90), (64 << 10) // sample)))
         chunk = [-(-n // c) for n, c in zip(self.shape, self.chunks)]
         self.decoded = 4 * len(self.variables) * int(np.prod(chunk)) * int(np.prod(self.chunks))
         self.batch_bytes = self.batch * sample
@@ -54,18 +62,21 @@ class Case:
         group = zarr.create_group(path)
         random_values = np.random.default_rng(self.seed)
         for name in self.variables:
-            array = group.create_array(name, shape=self.shape, chunks=self.chunks, dtype="f4", dimension_names=["time", "y", "x"],
+            array = group.create_array(name, shape=self.shape, chunks=self.chunks,
+                                       dtype="f4", dimension_names=["time", "y", "x"],
                                        compressors=CODECS[self.codec]())
             array[:] = random_values.integers(0, 99, self.shape)
 
     def view(self):
-        return {"name": "v", "variables": self.variables, "window": self.window, "batch": {"size": self.batch}, "dtype": "float32",
+        return {"name": "v", "variables": self.variables, "window": self.window,
+                "batch": {"size": self.batch}, "dtype": "float32",
                 "order": {"shuffle": self.order, "seed": self.seed}, "epochs": self.epochs}
 
     def __str__(self):
-        return (f"seed {self.seed} {self.order}: {self.shape} in {self.chunks} {self.codec} x{len(self.variables)}, {self.window}, "
-                f"batch {self.batch} = {self.batch_bytes / MB:.2f} MB, decoded {self.decoded / MB:.1f}, memory {self.memory / MB:.1f}, "
-                f"epochs {self.epochs}")
+        return (f"seed {self.seed} {self.order}: {self.shape} in {self.chunks} {self.codec} "
+                f"x{len(self.variables)}, {self.window}, batch {self.batch} "
+                f"= {self.batch_bytes / MB:.2f} MB, decoded {self.decoded / MB:.1f}, memory "
+                f"{self.memory / MB:.1f}, epochs {self.epochs}")
 
 
 def read_all(directory, case):
@@ -73,7 +84,8 @@ def read_all(directory, case):
     for epoch in sorted((directory / "views/v").glob("epoch-*")):
         names = sorted(name for name in os.listdir(epoch) if not name.endswith(".json"))
         for name in names:
-            files = [epoch / name] if name.endswith(".npy") else [epoch / name / f"{v}.npy" for v in case.variables]
+            files = ([epoch / name] if name.endswith(".npy")
+                     else [epoch / name / f"{v}.npy" for v in case.variables])
             for file in files:
                 with open(file, "rb"):
                     pass
@@ -86,26 +98,32 @@ def test_an_epoch_decodes_what_the_plan_says(mount_at, batchfs, good, tmp_path, 
     case = Case(seed, order)
     case.make(tmp_path / "s.zarr")
     (tmp_path / "view.json").write_text(json.dumps(case.view()))
-    plan = json.loads(good("plan", tmp_path / "s.zarr", "--view", tmp_path / "view.json", "--memory", str(case.memory), "--json"))
-    least, expected, most = (plan[f"{name}_chunk_reads_per_epoch"] for name in ("least", "expected", "most"))
+    plan = json.loads(good("plan", tmp_path / "s.zarr", "--view", tmp_path / "view.json",
+                           "--memory", str(case.memory), "--json"))
+    least, expected, most = (plan[f"{name}_chunk_reads_per_epoch"]
+                             for name in ("least", "expected", "most"))
     assert 0 < least <= expected <= most
     assert plan["expected_chunk_reads_are"] == ("exact" if most <= NEAR * least else "between")
-    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": case.view()}, "--memory", str(case.memory))
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": case.view()}, "--memory",
+                         str(case.memory))
     read_all(directory, case)
     now = status(directory)
     batchfs("umount", directory)
     reads = now["bytes_decoded"] / plan["decoded_bytes"]
     stay = "stay" if plan["all_chunks_stay"] else "go"
-    print(f"PLAN {least} to {most}, about {expected}, {stay}; decoded {reads:.3f}, evicted {now['chunk_cache_evictions']} | {case}")
+    print(f"PLAN {least} to {most}, about {expected}, {stay}; decoded {reads:.3f}, evicted "
+          f"{now['chunk_cache_evictions']} | {case}")
     epochs = 1 if plan["all_chunks_stay"] else case.epochs  # that decode chunks
     assert least / NEAR <= reads <= NEAR * most * epochs
 
 
 def in_order(seed):
-    """A case with several files a batch that takes its chunks again and again, and little memory."""
+    """A case with several files a batch that takes its chunks again and again, and little
+    memory."""
     case = Case(seed, "none")
     case.variables, case.epochs = ["a", "b", "c"], 1
-    case.batch_bytes = 4 * len(case.variables) * case.batch * int(np.prod([w["size"] for w in case.window.values()]))
+    case.batch_bytes = 4 * len(case.variables) * case.batch * (
+            int(np.prod([w["size"] for w in case.window.values()])))
     case.memory = 8 * case.batch_bytes + 32 * 4 * int(np.prod(case.chunks))
     return case
 
@@ -114,10 +132,12 @@ def in_order(seed):
 def test_a_batch_with_several_files_is_made_once(mount_at, batchfs, tmp_path, seed):
     case = in_order(seed)
     case.make(tmp_path / "s.zarr")
-    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": case.view()}, "--memory", str(case.memory))
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": case.view()}, "--memory",
+                         str(case.memory))
     read_all(directory, case)
     now = status(directory)
     batchfs("umount", directory)
-    print(f"MADE {now['batches_assembled']} of {now['batches_opened']}, evicted {now['chunk_cache_evictions']} | {case}")
+    print(f"MADE {now['batches_assembled']} of {now['batches_opened']}, evicted "
+          f"{now['chunk_cache_evictions']} | {case}")
     assert now["chunk_cache_evictions"] > 0, "the memory is short"
     assert now["batches_assembled"] == now["batches_opened"]

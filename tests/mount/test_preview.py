@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-VIEW = {"name": "seen", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 3}, "formats": ["npy", "png"]}
+VIEW = {"name": "seen", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 3},
+        "formats": ["npy", "png"]}
 FIRST, LAST, MISSING = 16, 135, 2  # of the palette
 LEFT, MAPS_AT = 8, 8 + 11 + 6 + 11  # of the first tensor's first row, below its title and the dates
 
 
 @pytest.fixture(scope="module")
 def seen(weather, mount_at, tmp_path_factory):
-    return mount_at(weather, tmp_path_factory.mktemp("seen") / "mnt", {"seen": VIEW}) / "views/seen/epoch-0000"
+    return mount_at(weather, tmp_path_factory.mktemp("seen") / "mnt", {"seen": VIEW}) / (
+        "views/seen/epoch-0000")
 
 
 def picture(path):
@@ -31,7 +33,8 @@ def expected(fields):
     fields = fields.astype("float64")
     least, most = np.nanmin(fields), np.nanmax(fields)
     place = (fields[0] - least) / (most - least)
-    return np.where(np.isnan(fields[0]), MISSING, FIRST + np.round(np.nan_to_num(place) * (LAST - FIRST)))
+    return np.where(np.isnan(fields[0]), MISSING,
+                    FIRST + np.round(np.nan_to_num(place) * (LAST - FIRST)))
 
 
 @pytest.mark.parametrize("batch", range(3))
@@ -46,7 +49,8 @@ def test_the_first_map_is_numpys(seen, batch):
     enlarge = 192 // max(lines, columns)
     pixels = picture(seen / f"batch-{batch:06d}.png")
     drawn = pixels[top:top + lines * enlarge, LEFT:LEFT + columns * enlarge]
-    assert np.array_equal(drawn, np.kron(drawn[::enlarge, ::enlarge], np.ones((enlarge, enlarge), "u1")))
+    assert np.array_equal(drawn,
+                          np.kron(drawn[::enlarge, ::enlarge], np.ones((enlarge, enlarge), "u1")))
     drawn, colours = drawn[::enlarge, ::enlarge].astype(int), expected(values)
     assert min(abs(drawn - colours).max(), abs(drawn[::-1] - colours).max()) <= 1
     assert len(np.unique(drawn)) > 2

@@ -1,5 +1,6 @@
-"""Every call that would change something, on every kind of object, as root and as another user, in the manner of pjdfstest:
-it fails, with the errno that the same tree has on a tmpfs that is read-only, and nothing is changed.
+"""Every call that would change something, on every kind of object, as root and as another user, in
+the manner of pjdfstest: it fails, with the errno that the same tree has on a tmpfs that is
+read-only, and nothing is changed.
 """
 
 import ctypes
@@ -22,8 +23,10 @@ libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [
 FAILED = ctypes.c_void_p(-1).value
 NOBODY = 65534
 VIEWS = {
-    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 20}, "formats": ["npy", "npz"]},
-    "two": {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 20}, "formats": ["npy", "zarr"]},
+    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 20},
+            "formats": ["npy", "npz"]},
+    "two": {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 20},
+            "formats": ["npy", "zarr"]},
 }
 TWO = "views/two/epoch-0000"
 OBJECTS = {
@@ -155,8 +158,10 @@ ATTEMPTS = {
     "pwrite": opened(os.O_RDONLY, lambda fd: os.pwrite(fd, b"a", 0)),
     "writev": opened(os.O_RDONLY, lambda fd: os.writev(fd, [b"a"])),
     "copy_file_range": copy_into,
-    "fallocate": opened(os.O_RDONLY, lambda fd: call(libc.fallocate(fd, 0, ctypes.c_long(0), ctypes.c_long(10)))),
-    "punch a hole": opened(os.O_RDONLY, lambda fd: call(libc.fallocate(fd, 3, ctypes.c_long(0), ctypes.c_long(10)))),
+    "fallocate": opened(
+        os.O_RDONLY, lambda fd: call(libc.fallocate(fd, 0, ctypes.c_long(0), ctypes.c_long(10)))),
+    "punch a hole": opened(
+        os.O_RDONLY, lambda fd: call(libc.fallocate(fd, 3, ctypes.c_long(0), ctypes.c_long(10)))),
     "map shared for writing": opened(os.O_RDONLY, shared_writable),
     "chmod": lambda p: os.chmod(p, 0o777),
     "chmod to what it is": lambda p: os.chmod(p, stat.S_IMODE(os.stat(p).st_mode)),
@@ -177,22 +182,28 @@ ATTEMPTS = {
     "removexattr": lambda p: os.removexattr(p, "user.a"),
     "removexattr of a link": lambda p: os.removexattr(p, "trusted.a", follow_symlinks=False),
     "fsetxattr": opened(os.O_RDONLY, lambda fd: os.setxattr(fd, "user.a", b"b")),
-    "set flags": opened(os.O_RDONLY, lambda fd: fcntl.ioctl(fd, 0x40086602, bytes(8))),            # FS_IOC_SETFLAGS
-    "set extended flags": opened(os.O_RDONLY, lambda fd: fcntl.ioctl(fd, 0x401C5820, bytes(28))),  # FS_IOC_FSSETXATTR
-    "clone into": opened(os.O_RDONLY, lambda fd: fcntl.ioctl(fd, 0x40049409, fd)),                 # FICLONE
-    "set the label": opened(os.O_RDONLY, lambda fd: fcntl.ioctl(fd, 0x41009432, bytes(256))),      # FS_IOC_SETFSLABEL
+    # FS_IOC_SETFLAGS
+    "set flags": opened(os.O_RDONLY, lambda fd: fcntl.ioctl(fd, 0x40086602, bytes(8))),
+    # FS_IOC_FSSETXATTR
+    "set extended flags": opened(os.O_RDONLY, lambda fd: fcntl.ioctl(fd, 0x401C5820, bytes(28))),
+    # FICLONE
+    "clone into": opened(os.O_RDONLY, lambda fd: fcntl.ioctl(fd, 0x40049409, fd)),
+    # FS_IOC_SETFSLABEL
+    "set the label": opened(os.O_RDONLY, lambda fd: fcntl.ioctl(fd, 0x41009432, bytes(256))),
     "access for writing": lambda p: call(libc.access(path_of(p), os.W_OK)),
     "eaccess for writing": lambda p: call(libc.eaccess(path_of(p), os.W_OK)),
 }
 
 
 # Calls that follow a link act on the socket, which lies elsewhere.
-FOLLOWING = {"chmod", "chmod to what it is", "chown", "chown to nobody else", "utimensat", "utimensat now", "setxattr of a user",
-             "setxattr of security", "set an access list", "set a capability", "removexattr", "access for writing", "eaccess for writing"}
+FOLLOWING = {"chmod", "chmod to what it is", "chown", "chown to nobody else", "utimensat",
+             "utimensat now", "setxattr of a user", "setxattr of security", "set an access list",
+             "set a capability", "removexattr", "access for writing", "eaccess for writing"}
 
 
 def errors(directory, user):
-    """The errno of every attempt on every object, "attempt | object" to name; tried by a process of its own."""
+    """The errno of every attempt on every object, "attempt | object" to name; tried by a process of
+    its own."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -233,7 +244,8 @@ def contents(directory):
             path = pathlib.Path(folder, name)
             info = path.stat()
             data = None if name in folders else hashlib.sha256(path.read_bytes()).hexdigest()
-            seen[str(path.relative_to(directory))] = (info.st_ino, info.st_mode, info.st_size, info.st_uid, info.st_mtime, data)
+            seen[str(path.relative_to(directory))] = (info.st_ino, info.st_mode, info.st_size,
+                                                      info.st_uid, info.st_mtime, data)
     for name in OBJECTS.values():
         try:
             info = os.lstat(directory / name)
@@ -259,7 +271,8 @@ def oracle(request, read_only):
     directory.mkdir()
 
     def mount(*arguments):
-        return subprocess.run(["mount", *arguments, directory], capture_output=True, check=False).returncode == 0
+        return subprocess.run(["mount", *arguments, directory], capture_output=True,
+                              check=False).returncode == 0
 
     if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", "mode=755", "tmpfs"):
         pytest.skip("only root can mount a tmpfs to compare with")
@@ -294,14 +307,16 @@ def oracle(request, read_only):
             assert mount("-o", "remount,ro,nosuid,nodev")
         yield directory
     finally:
-        while subprocess.run(["umount", "--lazy", directory], capture_output=True, check=False).returncode == 0:
+        while subprocess.run(["umount", "--lazy", directory], capture_output=True,
+                             check=False).returncode == 0:
             pass
 
 
 # The kernel checks permissions before a mount's read-only flag, but after that of the file system,
 # as for batchfs.
-PERMISSION_FIRST = {"open for writing", "open for reading and writing", "open to append", "create", "open for writing without following",
-                    "open for writing by O_DIRECT", "truncate", "truncate to more", "access for writing", "eaccess for writing"}
+PERMISSION_FIRST = {"open for writing", "open for reading and writing", "open to append",
+                    "create", "open for writing without following", "open for writing by O_DIRECT",
+                    "truncate", "truncate to more", "access for writing", "eaccess for writing"}
 
 
 @pytest.mark.says("erofs", "erofs-names")

@@ -14,17 +14,20 @@ import sys
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))  # importlib mode does not
+# importlib mode does not
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))
 import kills
 from watching import eventually, is_alive
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 LONG = 60  # seconds: longer than any step here, on however slow a machine
 VIEWS = {
-    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6},
-            "order": {"shuffle": "global", "seed": 7}, "epochs": 2, "formats": ["npy", "safetensors", "npz"]},
-    "two": {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 9}, "dtype": "float32",
-            "order": {"shuffle": "none"}},
+    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"],
+            "batch": {"size": 6}, "order": {"shuffle": "global", "seed": 7}, "epochs": 2,
+            "formats": ["npy", "safetensors", "npz"]},
+    "two": {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 9},
+            "dtype": "float32", "order": {"shuffle": "none"}},
 }
 MODES = {"passthrough": [], "no-passthrough": ["--no-passthrough"]}
 
@@ -90,8 +93,8 @@ def mount(store, good, batchfs, tmp_path):
 @pytest.fixture
 def foreground(mount, store):
     """The command in the foreground, its own supervisor: (process, directory)."""
-    process = subprocess.Popen([PROGRAM, "mount", "-f", str(store), str(mount.directory), *map(str, mount.views)],
-                               stderr=subprocess.PIPE)
+    process = subprocess.Popen([PROGRAM, "mount", "-f", str(store), str(mount.directory),
+                                *map(str, mount.views)], stderr=subprocess.PIPE)
     soon(lambda: os.path.ismount(mount.directory) or process.poll() is not None, "the mount")
     yield process, mount.directory
     process.terminate()
@@ -111,11 +114,13 @@ def expected(mount, good, store, tmp_path):
     for format in ["npy", "safetensors", "npz"]:
         for batch in range(6):
             keep(f"views/one/epoch-0001/batch-{batch:06}.{format}",
-                 good("batch", store, "--view", mount.views[1], "--epoch", 1, "--batch", batch, "--format", format))
+                 good("batch", store, "--view", mount.views[1], "--epoch", 1, "--batch", batch,
+                      "--format", format))
     for batch in range(5):
         for tensor in ["t", "q"]:
             keep(f"views/two/epoch-0000/batch-{batch:06}/{tensor}.npy",
-                 good("batch", store, "--view", mount.views[3], "--batch", batch, "--tensor", tensor))
+                 good("batch", store, "--view", mount.views[3], "--batch", batch, "--tensor",
+                      tensor))
     return files
 
 
@@ -127,7 +132,8 @@ def values_of(good, store, name):
 
 @pytest.fixture
 def readers(mount, expected, tmp_path):
-    """readers(modes): processes that read and compare, until finish() is called on what is returned."""
+    """readers(modes): processes that read and compare, until finish() is called on what is
+    returned."""
     groups = []
 
     def start(modes):
@@ -158,7 +164,8 @@ def test_kills_at_random_moments_under_readers(mount, readers, good, mode):
     directory = mount(*MODES[mode])
     supervisor = parent_of(serving_pid(directory))
     group = readers(["read", "mmap", "list"] * 2)
-    report = kills.kill_under_readers(directory, supervisor, group, 12, 0.3, random.randrange(1 << 32))
+    report = kills.kill_under_readers(directory, supervisor, group, 12, 0.3,
+                                      random.randrange(1 << 32))
     print(report)
     assert report["wrong"] == report["failed"] == []
     assert report["reads"] > 100
@@ -173,13 +180,15 @@ def test_a_view_from_standard_input_outlives_the_daemon(store, batchfs, good, tm
     directory = tmp_path / "mnt"
     directory.mkdir()
     (tmp_path / "stats.json").write_text(json.dumps({"variables": {"t": {"mean": 280, "std": 10}}}))
-    view = "name: piped\nwindow: {time: 1}\nvariables: [t]\nbatch: 6\nnormalize: {method: zscore, statistics: stats.json}\n"
+    view = ("name: piped\nwindow: {time: 1}\nvariables: [t]\nbatch: 6\n"
+            "normalize: {method: zscore, statistics: stats.json}\n")
     (tmp_path / "view.yaml").write_text(view)
     expected = good("batch", store, "--view", tmp_path / "view.yaml", "--batch", 3)
 
     def run(*options):
         if stdin_goes:
-            good("mount", store, directory, "--view", "-", *options, input=view.encode(), cwd=tmp_path)
+            good("mount", store, directory, "--view", "-", *options, input=view.encode(),
+                 cwd=tmp_path)
         else:
             with open(tmp_path / "view.yaml") as file:
                 good("mount", store, directory, "--view", "-", *options, stdin=file, cwd=tmp_path)
@@ -194,7 +203,8 @@ def test_a_view_from_standard_input_outlives_the_daemon(store, batchfs, good, tm
         run("--replace")
         kill(directory)
         assert name.read_bytes() == expected
-        assert b"standard input" in batchfs("mount", store, directory, "--view", "-", "--view", "-").stderr
+        assert b"standard input" in batchfs("mount", store, directory, "--view", "-", "--view",
+                                            "-").stderr
         ends_with(good, directory, serving_pid(directory))
     finally:
         batchfs("umount", "--lazy", directory)
@@ -206,8 +216,10 @@ def test_open_files_go_on(mount, expected, good, store, mode):
     directory = mount(*MODES[mode])
     known = {name: pathlib.Path(file).read_bytes() for name, file in expected.items()}
     with contextlib.ExitStack() as stack:
-        files = {name: stack.enter_context(open(directory / name, "rb", buffering=0)) for name in known}
-        maps = {name: stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) for name, file in files.items()}
+        files = {name: stack.enter_context(open(directory / name, "rb", buffering=0))
+                 for name in known}
+        maps = {name: stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                for name, file in files.items()}
         values = stack.enter_context(open(directory / "arrays/t/values.npy", "rb"))
         text = stack.enter_context(open(directory / "store.json", "rb"))
         first = values.read(5000)
@@ -230,7 +242,8 @@ def test_open_files_go_on(mount, expected, good, store, mode):
 
 @pytest.mark.says("death-names")
 def test_names_in_use_keep_their_paths(mount, good):
-    """getcwd(2), and the links in /proc that tools read, of directories and files that were in use when the daemon died."""
+    """getcwd(2), and the links in /proc that tools read, of directories and files that were in use
+    when the daemon died."""
     directory = mount()
     with contextlib.ExitStack() as stack:
         held = {}
@@ -238,13 +251,14 @@ def test_names_in_use_keep_their_paths(mount, good):
             held[path] = os.open(path, os.O_PATH)
             stack.callback(os.close, held[path])
         assert {"store.json", "views"} <= {path.name for path in held}
-        current = subprocess.Popen(["sh", "-c", "read line; pwd -P"], cwd=directory / "views", stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True)
+        current = subprocess.Popen(["sh", "-c", "read line; pwd -P"], cwd=directory / "views",
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         stack.callback(current.kill)
         kill(directory)
         for _ in range(2):  # the second one is answered after the kernel's names have been checked
             good("refresh", directory)
-        assert {path: os.readlink(f"/proc/self/fd/{fd}") for path, fd in held.items()} == {path: str(path) for path in held}
+        assert {path: os.readlink(f"/proc/self/fd/{fd}")
+                for path, fd in held.items()} == {path: str(path) for path in held}
         assert current.communicate("\n", timeout=60)[0] == f"{directory / 'views'}\n"
 
 
@@ -285,7 +299,8 @@ def test_unmount_with_a_busy_reader_after_a_kill(mount, batchfs, good):
 
 @pytest.mark.says("death-end")
 def test_no_supervisor(mount):
-    """The mount ends with the daemon, and leaves nothing that would say `Transport endpoint is not connected`."""
+    """The mount ends with the daemon, and leaves nothing that would say `Transport endpoint is not
+    connected`."""
     directory = mount("--no-supervisor")
     pid = serving_pid(directory)
     parent = parent_of(pid)
@@ -322,7 +337,8 @@ def test_crashes_again_and_again_are_given_up(foreground):
     _, errors = process.communicate(timeout=LONG)
     assert process.returncode == 1
     assert not os.path.ismount(directory)
-    assert "ended 5 times within a minute and is not started again" in errors.decode().splitlines()[-1]
+    assert "ended 5 times within a minute and is not started again" in (
+        errors.decode().splitlines()[-1])
 
 
 def test_daemons_that_are_killed_before_they_serve_are_given_up(foreground):
@@ -434,7 +450,8 @@ def test_replace_what_is_not_there(store, fails, tmp_path):
 
 
 def test_a_killed_service_takes_its_session_from_systemd(mount, store, tmp_path):
-    """The service manager keeps the descriptors that it is sent, and hands them to the next process of the service."""
+    """The service manager keeps the descriptors that it is sent, and hands them to the next process
+    of the service."""
     directory = mount.directory
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.settimeout(LONG)
@@ -463,10 +480,13 @@ def test_a_killed_service_takes_its_session_from_systemd(mount, store, tmp_path)
             service.kill()  # systemd ends the rest of the service, too
             os.kill(pid, signal.SIGKILL)
             service.wait(LONG)
-            start = "export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=batchfs-session:batchfs-state; exec \"$@\" 3<&{} 4<&{}"
-            session, state = (os.dup2(stored[name], number) for name, number in [("batchfs-session", 63), ("batchfs-state", 64)])
-            service = subprocess.Popen(["bash", "-c", start.format(session, state), "bash", *command],
-                                       env=environment, pass_fds=[session, state], stderr=subprocess.DEVNULL)
+            start = ("export LISTEN_PID=$$ LISTEN_FDS=2 "
+                     "LISTEN_FDNAMES=batchfs-session:batchfs-state; exec \"$@\" 3<&{} 4<&{}")
+            session, state = (os.dup2(stored[name], number)
+                              for name, number in [("batchfs-session", 63), ("batchfs-state", 64)])
+            service = subprocess.Popen(["bash", "-c", start.format(session, state), "bash",
+                                        *command], env=environment, pass_fds=[session, state],
+                                       stderr=subprocess.DEVNULL)
             again = told("READY")
             assert file.read()[-100:] == (directory / "arrays/t/values.npy").read_bytes()[-100:]
             assert serving_pid(directory) != pid

@@ -1,4 +1,5 @@
-"""`batchfs refresh`: what is opened afterwards sees the new steps of a store that grows, what is open keeps the old ones."""
+"""`batchfs refresh`: what is opened afterwards sees the new steps of a store that grows, what is
+open keeps the old ones."""
 
 import errno
 import json
@@ -35,7 +36,8 @@ def test_new_steps_are_seen_by_what_is_opened_afterwards(good, grown):
     assert np.load(directory / "arrays/t/values.npy").shape == (13, 6)
     after = status(directory)["snapshot"]
     assert after["id"] != before["id"] and after == answer["snapshot"]
-    assert json.loads((directory / "views/train/epoch-0000/batch-000003.json").read_text())["snapshot"] == {"id": after["id"]}
+    assert json.loads((directory / "views/train/epoch-0000/batch-000003.json")
+                          .read_text())["snapshot"] == {"id": after["id"]}
     assert json.loads((directory / "store.json").read_text())["snapshot"] == after["id"]
 
 
@@ -59,9 +61,11 @@ def test_open_files_and_directories_keep_the_old_steps(good, grown):
     good("refresh", directory)
     assert os.pread(batch, 1 << 20, 0) == old
     assert os.fstat(array).st_size == size and len(os.pread(array, 1 << 20, 0)) == size
-    assert sorted(n for n in os.listdir(epoch) if n.endswith(".npy")) == ["batch-000000.npy", "batch-000001.npy"]
+    assert sorted(n for n in os.listdir(epoch)
+                  if n.endswith(".npy")) == ["batch-000000.npy", "batch-000001.npy"]
     again = os.open("batch-000000.npy", os.O_RDONLY, dir_fd=epoch)
-    assert json.loads(open(os.open("batch-000000.json", os.O_RDONLY, dir_fd=epoch)).read())["samples"] == [0, 1, 2, 3]
+    assert json.loads(open(os.open("batch-000000.json", os.O_RDONLY,
+                                   dir_fd=epoch)).read())["samples"] == [0, 1, 2, 3]
     with pytest.raises(FileNotFoundError):
         os.open("batch-000002.npy", os.O_RDONLY, dir_fd=epoch)
     assert len(batches(directory)) == 4
@@ -245,7 +249,8 @@ def test_another_batchfs_takes_the_newest_state_over(good, grown):
     good("refresh", directory)
     before = status(directory)
     good("mount", store, directory, "--view", directory.parent / "mnt-train.json", "--replace")
-    assert status(directory)["pid"] != before["pid"] and status(directory)["snapshot"] == before["snapshot"]
+    assert (status(directory)["pid"] != before["pid"]
+            and status(directory)["snapshot"] == before["snapshot"])
     assert len(batches(directory)) == 3
 
 
@@ -267,7 +272,8 @@ def test_batches_of_the_same_state_are_the_same_in_every_mount(mount_at, tmp_pat
     time.sleep(1.1)  # the time of reading has a resolution of seconds
     mounts.append(mount_at(tmp_path / "s.zarr", tmp_path / "second", {"train": VIEW}))
     assert status(mounts[0])["snapshot"]["read"] < status(mounts[1])["snapshot"]["read"]
-    files = [path.relative_to(mounts[0]) for path in sorted((mounts[0] / "views/train/epoch-0000").iterdir()) if path.is_file()]
+    files = [path.relative_to(mounts[0])
+             for path in sorted((mounts[0] / "views/train/epoch-0000").iterdir()) if path.is_file()]
     assert any(path.suffix == ".json" for path in files)
     for path in files:
         assert (mounts[0] / path).read_bytes() == (mounts[1] / path).read_bytes(), path
@@ -276,14 +282,17 @@ def test_batches_of_the_same_state_are_the_same_in_every_mount(mount_at, tmp_pat
 def test_times_that_make_no_sense(fails, tmp_path):
     for text in ("0s", "-5m", "1mo", "soon"):
         assert "'" + text + "'" in fails(2, "mount", tmp_path, tmp_path, f"--refresh={text}")
-    assert "never changes" in fails(1, "mount", "http://127.0.0.1:9/s", tmp_path, "--refresh", "10m", "--tag", "v1")
+    assert "never changes" in fails(1, "mount", "http://127.0.0.1:9/s", tmp_path, "--refresh",
+                                    "10m", "--tag", "v1")
 
 
 def test_icechunk(good, mount_at, tmp_path):
-    icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+    icechunk = pytest.importorskip("icechunk",
+                                   reason="tools/dependencies test installs the icechunk package")
     repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path / "r")))
     session = repository.writable_session("main")
-    steps(0, 8)[0].to_zarr(session.store, zarr_format=3, consolidated=False, encoding=steps(0, 8)[1])
+    steps(0, 8)[0].to_zarr(session.store, zarr_format=3, consolidated=False,
+                           encoding=steps(0, 8)[1])
     first = session.commit("first")
     repository.create_tag("v1", first)
     directory = mount_at(tmp_path / "r", tmp_path / "mnt", {"train": VIEW})
@@ -293,7 +302,8 @@ def test_icechunk(good, mount_at, tmp_path):
     session = repository.writable_session("main")
     steps(8, 3)[0].to_zarr(session.store, append_dim="time", consolidated=False)
     second = session.commit("second")
-    assert good("refresh", directory).decode().splitlines() == [f"snapshot {second}", "view train: 3 batches, 2 before"]
+    assert good("refresh", directory).decode().splitlines() == [f"snapshot {second}",
+                                                                "view train: 3 batches, 2 before"]
     assert np.array_equal(values(directory)[:, 0], np.arange(11) * 100)
     provenance = json.loads((directory / "views/train/epoch-0000/batch-000001.json").read_text())
     assert provenance["snapshot"]["id"] == second
@@ -310,7 +320,8 @@ def test_references(good, mount_at, tmp_path):
     create(store, 8, zarr_format=2)
 
     def write():
-        refs = {str(p.relative_to(store)): (p.read_text() if p.name.startswith(".") else [f"s.zarr/{p.relative_to(store)}"])
+        refs = {str(p.relative_to(store)): (p.read_text() if p.name.startswith(".")
+                                            else [f"s.zarr/{p.relative_to(store)}"])
                 for p in store.rglob("*") if p.is_file()}
         (tmp_path / "set.json").write_text(json.dumps({"version": 1, "refs": refs}))
 

@@ -58,7 +58,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def served(tmp_path):
     (tmp_path / "served").mkdir()
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(tmp_path / "served"))) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(
+            Handler, directory=str(tmp_path / "served"))) as server:
         server.asked = []
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", server.asked
@@ -71,8 +72,8 @@ def moto():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p",
+                                str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def answers():
         with socket.socket() as probe:
@@ -114,7 +115,8 @@ class SetOnWeb(OnWeb):
         # Chunks that grew are other files: a file that was referred to may not change.
         copy = self.folder.with_name(f"s-{first}")
         shutil.copytree(self.folder, copy)
-        refs = {str(p.relative_to(copy)): (p.read_text() if p.name.startswith(".") else [f"{copy.name}/{p.relative_to(copy)}"])
+        refs = {str(p.relative_to(copy)): (p.read_text() if p.name.startswith(".")
+                                           else [f"{copy.name}/{p.relative_to(copy)}"])
                 for p in copy.rglob("*") if p.is_file()}
         self.set.write_text(json.dumps({"version": 1, "refs": refs}))
 
@@ -125,7 +127,8 @@ class InBucket:
     def __init__(self, tmp_path, url):
         import boto3
         self.folder, self.url = tmp_path / "local/s.zarr", "s3://grows/s.zarr"
-        self.client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+        self.client = boto3.client("s3", endpoint_url=url, region_name="us-east-1",
+                                   aws_access_key_id="a", aws_secret_access_key="b")
         self.client.create_bucket(Bucket="grows")
         for found in self.client.list_objects_v2(Bucket="grows").get("Contents", []):
             self.client.delete_object(Bucket="grows", Key=found["Key"])
@@ -134,9 +137,11 @@ class InBucket:
 
     def grow(self, first, count):
         (append if first else lambda path, _, count: create(path, count))(self.folder, first, count)
-        files = sorted((p for p in self.folder.rglob("*") if p.is_file()), key=lambda p: p.name == "zarr.json")  # metadata last
+        files = sorted((p for p in self.folder.rglob("*") if p.is_file()),
+                       key=lambda p: p.name == "zarr.json")  # metadata last
         for path in files:
-            self.client.put_object(Bucket="grows", Key=f"s.zarr/{path.relative_to(self.folder)}", Body=path.read_bytes())
+            self.client.put_object(Bucket="grows", Key=f"s.zarr/{path.relative_to(self.folder)}",
+                                   Body=path.read_bytes())
 
 
 class RepositoryInBucket(InBucket):
@@ -144,11 +149,12 @@ class RepositoryInBucket(InBucket):
 
     def __init__(self, tmp_path, url):
         super().__init__(tmp_path, url)
-        icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+        icechunk = pytest.importorskip(
+            "icechunk", reason="tools/dependencies test installs the icechunk package")
         self.url = "s3://grows/r"
         self.repository = icechunk.Repository.create(icechunk.s3_storage(
-            bucket="grows", prefix="r", region="us-east-1", endpoint_url=url, allow_http=True, force_path_style=True, access_key_id="a",
-            secret_access_key="b"))
+            bucket="grows", prefix="r", region="us-east-1", endpoint_url=url, allow_http=True,
+            force_path_style=True, access_key_id="a", secret_access_key="b"))
 
     def grow(self, first, count):
         session = self.repository.writable_session("main")
@@ -166,7 +172,8 @@ def remote(request, tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     on_web = issubclass(request.param, OnWeb)
-    made = request.param(tmp_path, request.getfixturevalue("served")[0] if on_web else request.getfixturevalue("moto"))
+    made = request.param(tmp_path, request.getfixturevalue("served")[0] if on_web
+                             else request.getfixturevalue("moto"))
     made.grow(0, 8)
     return made
 
@@ -191,7 +198,8 @@ def test_new_steps_are_seen(good, mount_at, remote, tmp_path, cached):
 
 
 def test_at_intervals(mount_at, remote, tmp_path):
-    directory = mount_at(remote.url, tmp_path / "mnt", {"train": VIEW}, *remote.options, "--refresh", "1s")
+    directory = mount_at(remote.url, tmp_path / "mnt", {"train": VIEW}, *remote.options,
+                         "--refresh", "1s")
     remote.grow(8, 4)
     assert eventually(lambda: len(batches(directory)) == 3, 20)
     assert np.array_equal(values(directory)[:, 0], np.arange(12) * 100)
@@ -201,7 +209,8 @@ def test_a_server_that_does_not_answer_changes_nothing(fails, good, mount_at, tm
     url, _ = served
     store = OnWeb(tmp_path, url)
     store.grow(0, 8)
-    directory = mount_at(store.url, tmp_path / "mnt", {"train": VIEW}, "--retries", "0", "--timeout", "2")
+    directory = mount_at(store.url, tmp_path / "mnt", {"train": VIEW}, "--retries", "0",
+                         "--timeout", "2")
     assert len(batches(directory)) == 2
     hidden = store.folder.rename(tmp_path / "hidden")
     fails(1, "refresh", directory)

@@ -24,10 +24,12 @@ def peak(pid):
 
 
 def make(path, chunk, decoded):
-    """All chunks are links to one, which compresses to nearly nothing: a large store is small on disk."""
+    """All chunks are links to one, which compresses to nearly nothing: a large store is small on
+    disk."""
     steps = max(chunk[0] * 4, decoded // (192 * 256 * 4) // chunk[0] * chunk[0])
-    array = zarr.create_group(path).create_array("t", shape=(steps, 192, 256), chunks=chunk, dtype="f4",
-                                                 dimension_names=["time", "y", "x"], compressors=zarr.codecs.ZstdCodec(level=1))
+    array = zarr.create_group(path).create_array("t", shape=(steps, 192, 256), chunks=chunk,
+                                                 dtype="f4", dimension_names=["time", "y", "x"],
+                                                 compressors=zarr.codecs.ZstdCodec(level=1))
     array[tuple(slice(0, n) for n in chunk)] = 7
     original = path / "t/c/0/0/0"
     for number in np.ndindex(*(-(-n // c) for n, c in zip(array.shape, chunk))):
@@ -43,9 +45,11 @@ def make(path, chunk, decoded):
 
 
 def view(budget, share):
-    """Small windows in random order. All chunks are used again, and the batches ahead take much of the memory."""
+    """Small windows in random order. All chunks are used again, and the batches ahead take much of
+    the memory."""
     batch = max(8, budget // share // (4 * 32 * 32 * 4))
-    return {"name": "v", "window": {"time": 4, "y": {"size": 32, "stride": 16}, "x": {"size": 32, "stride": 16}},
+    return {"name": "v",
+            "window": {"time": 4, "y": {"size": 32, "stride": 16}, "x": {"size": 32, "stride": 16}},
             "batch": {"size": batch}, "order": {"shuffle": "global", "seed": 1}}
 
 
@@ -59,7 +63,8 @@ def test_of_a_mount(mount_at, batchfs, tmp_path, budget, chunk):
         here = tmp_path / str(share)
         here.mkdir()
         make(here / "s.zarr", CHUNKS[chunk], int(budget * times))
-        directory = mount_at(here / "s.zarr", here / "mnt", {"v": view(budget, share)}, "--memory", str(budget))
+        directory = mount_at(here / "s.zarr", here / "mnt", {"v": view(budget, share)}, "--memory",
+                             str(budget))
         epoch = directory / "views/v/epoch-0000"
         names = sorted(name for name in os.listdir(epoch) if name.endswith(".npy"))[: 3 * share]
         for name in names:
@@ -68,8 +73,9 @@ def test_of_a_mount(mount_at, batchfs, tmp_path, budget, chunk):
         now = status(directory)
         took = peak(now["pid"])
         batchfs("umount", directory)
-        print(f"RESIDENT mount {budget / MB:.0f} MB, chunks of {chunk}, {times}: {(took - budget) / MB:.1f} MB beyond, "
-              f"decoded {now['bytes_decoded'] / MB:.0f} MB, {len(names)} batches")
+        print(f"RESIDENT mount {budget / MB:.0f} MB, chunks of {chunk}, {times}: "
+              f"{(took - budget) / MB:.1f} MB beyond, decoded {now['bytes_decoded'] / MB:.0f} MB, "
+              f"{len(names)} batches")
         is_small = 4 * int(np.prod(CHUNKS[chunk])) < SMALL
         assert took <= budget + BEYOND + (budget if is_small else 0)
 

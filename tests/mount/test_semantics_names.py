@@ -1,4 +1,5 @@
-"""Promises of batchfs-semantics(7) about names, attributes and permissions. Each test carries the tags of its sentences."""
+"""Promises of batchfs-semantics(7) about names, attributes and permissions. Each test carries the
+tags of its sentences."""
 
 import ctypes
 import errno
@@ -16,8 +17,9 @@ from calls import BATCH, EPOCH, error_of, libc
 # ---- names and listings ----
 
 @pytest.mark.says("names-exact")
-@pytest.mark.parametrize("name", ["views/one/epoch-0", "views/ONE", f"{EPOCH}/batch-1.npy", f"{EPOCH}/batch-000001.npy~",
-                                  f"{EPOCH}/batch-000001.NPY", "summary.txt ", "Summary.txt"])
+@pytest.mark.parametrize("name", ["views/one/epoch-0", "views/ONE", f"{EPOCH}/batch-1.npy",
+                                  f"{EPOCH}/batch-000001.npy~", f"{EPOCH}/batch-000001.NPY",
+                                  "summary.txt ", "Summary.txt"])
 def test_another_spelling_is_no_name(mounted, name):
     assert error_of(os.stat, mounted / name) == errno.ENOENT
 
@@ -35,11 +37,13 @@ def test_names_and_shapes_are_those_of_the_mount(weather, mount_at, tmp_path):
     store = tmp_path / "s.zarr"
     shutil.copytree(weather, store)
     directory = mount_at(store, tmp_path / "mnt", {})
-    before = sorted(os.listdir(directory / "arrays")), np.load(directory / "arrays/latitude/values.npy").shape
+    before = sorted(os.listdir(directory / "arrays")), np.load(
+        directory / "arrays/latitude/values.npy").shape
     zarr.open_group(store, mode="a").create_array("new", shape=(3,), dtype="i4")[...] = 1
     zarr.open_group(store, mode="a")["t"].resize((41, 3, 8, 16))
     assert error_of(os.stat, directory / "arrays/new") == errno.ENOENT
-    assert (sorted(os.listdir(directory / "arrays")), np.load(directory / "arrays/latitude/values.npy").shape) == before
+    assert (sorted(os.listdir(directory / "arrays")),
+            np.load(directory / "arrays/latitude/values.npy").shape) == before
     assert np.load(directory / "arrays/t/values.npy", mmap_mode="r").shape == (40, 3, 8, 16)
     shutil.rmtree(store)
     assert sorted(os.listdir(directory / "arrays")) == before[0]
@@ -50,7 +54,8 @@ def test_names_and_shapes_are_those_of_the_mount(weather, mount_at, tmp_path):
 def test_what_is_not_listed_can_be_opened(mounted):
     assert ".batchfs" not in os.listdir(mounted)
     assert os.listdir(mounted / ".batchfs")
-    assert set(os.listdir(mounted / "views/one")) == {"coords", "epoch-0000", "epoch-0001", "schema.json", "view.json"}
+    assert set(os.listdir(mounted / "views/one")) == {"coords", "epoch-0000", "epoch-0001",
+                                                      "schema.json", "view.json"}
     for hidden in ("epoch-0002", "epoch-123456", "rank-1-of-3", "rank-1-of-3/epoch-0007"):
         assert os.listdir(mounted / "views/one" / hidden)
 
@@ -60,7 +65,8 @@ def test_listings_are_the_same_and_without_repetition(mounted):
     for where in ("", EPOCH, "views/one", "arrays", "arrays/t", "arrays/t/chunks"):
         names = os.listdir(mounted / where)
         assert names == os.listdir(mounted / where) and len(names) == len(set(names))
-        listed = subprocess.run(["ls", "-fa", mounted / where], capture_output=True, check=True, text=True).stdout.split("\n")[:-1]
+        listed = subprocess.run(["ls", "-fa", mounted / where], capture_output=True, check=True,
+                                text=True).stdout.split("\n")[:-1]
         assert sorted(listed) == sorted([".", ".."] + names)
         for entry in os.scandir(mounted / where):
             assert entry.inode() == os.lstat(entry.path).st_ino
@@ -127,14 +133,17 @@ def test_control_files_have_no_size(mounted):
 
 @pytest.mark.says("inodes", "open-same")
 def test_two_mounts_of_a_store_are_alike(mounted, weather, mount_at, tmp_path):
-    other = mount_at(weather, tmp_path / "mnt", {name: json.loads((mounted / f"../mnt-{name}.json").resolve().read_text())
-                                                 for name in ("one", "two")})
-    for path in ("summary.txt", "views/two", EPOCH, BATCH, "arrays/t/chunks/1.0.0.0.npy", "views/one/rank-0-of-2/epoch-0009"):
+    other = mount_at(weather, tmp_path / "mnt",
+                     {name: json.loads((mounted / f"../mnt-{name}.json").resolve().read_text())
+                      for name in ("one", "two")})
+    for path in ("summary.txt", "views/two", EPOCH, BATCH, "arrays/t/chunks/1.0.0.0.npy",
+                 "views/one/rank-0-of-2/epoch-0009"):
         if "chunks" in path:
             path = f"arrays/t/chunks/{sorted(os.listdir(mounted / 'arrays/t/chunks'))[3]}"
         assert os.stat(mounted / path).st_ino == os.stat(other / path).st_ino
         assert os.stat(mounted / path).st_ino == os.stat(mounted / path).st_ino
-    assert (mounted / BATCH).read_bytes() == (other / BATCH).read_bytes() == (mounted / BATCH).read_bytes()
+    assert (mounted / BATCH).read_bytes() == (other / BATCH).read_bytes() == (
+        mounted / BATCH).read_bytes()
 
 
 @pytest.mark.says("statfs")
@@ -143,13 +152,15 @@ def test_statfs(mounted):
         info = os.statvfs(path)
         assert info.f_blocks * info.f_frsize >= 40 * 3 * 8 * 16 * (4 + 2)
         assert (info.f_bfree, info.f_bavail, info.f_namemax) == (0, 0, 255)
-        assert info.f_flag & (os.ST_RDONLY | os.ST_NOSUID | os.ST_NODEV) == os.ST_RDONLY | os.ST_NOSUID | os.ST_NODEV
+        assert info.f_flag & (os.ST_RDONLY | os.ST_NOSUID
+                              | os.ST_NODEV) == os.ST_RDONLY | os.ST_NOSUID | os.ST_NODEV
 
 
 # ---- permissions ----
 
 def as_nobody(*command):
-    return subprocess.run(command, capture_output=True, check=False, text=True, user=65534, group=65534, extra_groups=[], cwd="/")
+    return subprocess.run(command, capture_output=True, check=False, text=True, user=65534,
+                          group=65534, extra_groups=[], cwd="/")
 
 
 @pytest.fixture
@@ -192,7 +203,8 @@ def test_a_mount_that_would_read_from_itself(weather, fails, tmp_path):
     shutil.copytree(weather, store)
     (store / "mnt").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    for where, options in ((tmp_path / "a", []), (store, []), (store / "mnt", []), (tmp_path / "link", [])):
+    for where, options in ((tmp_path / "a", []), (store, []), (store / "mnt", []),
+                           (tmp_path / "link", [])):
         assert "read from itself" in fails(1, "mount", store, where, *options)
         assert not os.path.ismount(where)
     (tmp_path / "mnt").mkdir()

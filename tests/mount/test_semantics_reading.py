@@ -1,4 +1,5 @@
-"""Promises of batchfs-semantics(7) about opening, reading and mapping. Each test carries the tags of its sentences."""
+"""Promises of batchfs-semantics(7) about opening, reading and mapping. Each test carries the tags
+of its sentences."""
 
 import ctypes
 import errno
@@ -36,7 +37,8 @@ def test_many_openings_are_one_batch(mounted):
 def test_flags_of_open(mounted):
     path = mounted / BATCH
     contents = path.read_bytes()
-    for flags in (os.O_CLOEXEC, os.O_NONBLOCK, os.O_NOATIME, os.O_DIRECT, os.O_SYNC, os.O_APPEND, os.O_CREAT, os.O_NOFOLLOW):
+    for flags in (os.O_CLOEXEC, os.O_NONBLOCK, os.O_NOATIME, os.O_DIRECT, os.O_SYNC, os.O_APPEND,
+                  os.O_CREAT, os.O_NOFOLLOW):
         fd = os.open(path, os.O_RDONLY | flags)
         if not flags & os.O_DIRECT:
             assert os.pread(fd, 1 << 20, 0) == contents
@@ -60,14 +62,16 @@ def test_the_kernel_reads_mappings_far_ahead_for_root(mounted):
 def test_every_way_of_reading(mounted, batch):
     fd, contents = batch
     assert os.pread(fd, 1 << 24, 0) == contents
-    for offset, size in [(0, 1), (1, 4096), (4095, 2), (len(contents) - 1, 10), (len(contents), 10), (1 << 40, 1)]:
+    for offset, size in [(0, 1), (1, 4096), (4095, 2), (len(contents) - 1, 10), (len(contents), 10),
+                         (1 << 40, 1)]:
         assert os.pread(fd, size, offset) == contents[offset:offset + size]
     parts = [bytearray(3), bytearray(5000), bytearray(1 << 20)]
     assert os.preadv(fd, parts, 7) == len(contents) - 7
     assert b"".join(parts)[:len(contents) - 7] == contents[7:]
     for move in ("sendfile", "splice"):
         reading, writing = os.pipe()
-        sent = os.sendfile(writing, fd, 10, 3000) if move == "sendfile" else os.splice(fd, writing, 3000, offset_src=10)
+        sent = (os.sendfile(writing, fd, 10, 3000) if move == "sendfile"
+                else os.splice(fd, writing, 3000, offset_src=10))
         assert 0 < sent <= 3000
         assert os.read(reading, sent) == contents[10:10 + sent]
         os.close(reading)
@@ -75,7 +79,8 @@ def test_every_way_of_reading(mounted, batch):
 
 
 @pytest.mark.says("direct-io")
-@pytest.mark.parametrize("path", [BATCH, "summary.txt", "arrays/t/values.npy", f"{EPOCH}/batch-000001.json", "store.json"])
+@pytest.mark.parametrize("path", [BATCH, "summary.txt", "arrays/t/values.npy",
+                                  f"{EPOCH}/batch-000001.json", "store.json"])
 def test_direct_io(mounted, path):
     contents = (mounted / path).read_bytes()
     fd = os.open(mounted / path, os.O_RDONLY | os.O_DIRECT)
@@ -113,7 +118,8 @@ class Mapping:
 
     def __init__(self, path, flags):
         libc.mmap.restype = ctypes.c_void_p
-        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [
+            ctypes.c_long]
         libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         fd = os.open(path, os.O_RDONLY)
         self.size = os.fstat(fd).st_size
@@ -129,8 +135,11 @@ class Mapping:
 
 
 @pytest.mark.says("mmap-read", "mmap-after-close")
-@pytest.mark.parametrize("flags", [mmap.MAP_SHARED, mmap.MAP_PRIVATE, mmap.MAP_SHARED | mmap.MAP_POPULATE], ids=["shared", "private", "populate"])
-@pytest.mark.parametrize("path", [BATCH, f"{EPOCH}/batch-000001.npz", "arrays/t/values.npy", "summary.txt", "views/one/coords/level.npy"])
+@pytest.mark.parametrize("flags",
+                         [mmap.MAP_SHARED, mmap.MAP_PRIVATE, mmap.MAP_SHARED | mmap.MAP_POPULATE],
+                         ids=["shared", "private", "populate"])
+@pytest.mark.parametrize("path", [BATCH, f"{EPOCH}/batch-000001.npz", "arrays/t/values.npy",
+                                  "summary.txt", "views/one/coords/level.npy"])
 def test_mapping(mounted, path, flags):
     contents = (mounted / path).read_bytes()
     mapped = Mapping(mounted / path, flags)
@@ -152,7 +161,8 @@ def test_a_private_mapping_can_be_written(mounted, batch):
 @pytest.mark.says("mmap-shared-write")
 def test_a_shared_mapping_cannot_be_written(batch):
     fd, contents = batch
-    assert error_of(mmap.mmap, fd, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE) == errno.EACCES
+    assert error_of(mmap.mmap, fd, 0, mmap.MAP_SHARED,
+                    mmap.PROT_READ | mmap.PROT_WRITE) == errno.EACCES
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -177,14 +187,16 @@ at = libc.mmap(None, pages + 8192, 1, 1, fd, 0)
 print(ctypes.string_at(at + size, pages - size) == bytes(pages - size), flush=True)
 ctypes.string_at(at + pages + 4096, 1)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False,
+                          text=True)
     assert (done.stdout, done.returncode) == ("True\n", -signal.SIGBUS)
 
 
 @pytest.mark.says("mmap-memory")
 def test_what_is_mapped_after_it_was_closed_is_seen(mount_at, tmp_path):
     values = np.arange(8 << 20, dtype="f4").reshape(8, -1)  # samples of 4 MB
-    zarr.create_group(tmp_path / "s.zarr").create_array("v", data=values, chunks=(1, 1 << 20), dimension_names=["time", "x"])
+    zarr.create_group(tmp_path / "s.zarr").create_array("v", data=values, chunks=(1, 1 << 20),
+                                                        dimension_names=["time", "x"])
     view = {"name": "v", "window": {"time": 1}, "batch": {"size": 1}}
     directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": view}, "--memory", "20M")
     if not has_passthrough(directory):
@@ -205,9 +217,10 @@ def test_what_is_mapped_after_it_was_closed_is_seen(mount_at, tmp_path):
 
 @pytest.mark.says("store-open", "store-one-version")
 def test_a_chunk_that_is_written_over(mount_at, tmp_path):
-    array = zarr.create_group(tmp_path / "s.zarr").create_array("v", data=np.zeros((40, 2048), "f4"), chunks=(1, 2048),
-                                                              dimension_names=["time", "x"])
-    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": {"name": "v", "window": {"time": 1}, "batch": {"size": 2}}},
+    array = zarr.create_group(tmp_path / "s.zarr").create_array(
+        "v", data=np.zeros((40, 2048), "f4"), chunks=(1, 2048), dimension_names=["time", "x"])
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt",
+                         {"v": {"name": "v", "window": {"time": 1}, "batch": {"size": 2}}},
                          "--memory", "64K")  # holds next to nothing that was read
     epoch = directory / "views/v/epoch-0000"
     with open(epoch / "batch-000000.npy", "rb") as file:

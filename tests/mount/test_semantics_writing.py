@@ -1,4 +1,5 @@
-"""Promises of batchfs-semantics(7) about attempts to write. Each test carries the tags of its sentences."""
+"""Promises of batchfs-semantics(7) about attempts to write. Each test carries the tags of its
+sentences."""
 
 import errno
 import fcntl

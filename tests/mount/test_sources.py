@@ -13,11 +13,12 @@ import pytest
 import xarray as xr
 from watching import eventually
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 
-VIEW = {"name": "v", "sources": {"a": {}, "b": {"store": "rain", "join": {"time": "exact"}}}, "window": {"time": 1},
-        "tensors": {"x": {"variables": ["t"]}, "y": {"variables": ["b:t"]}}, "batch": {"size": 2},
-        "order": {"shuffle": "none"}, "formats": ["npy"], "epochs": 9}
+VIEW = {"name": "v", "sources": {"a": {}, "b": {"store": "rain", "join": {"time": "exact"}}},
+        "window": {"time": 1}, "tensors": {"x": {"variables": ["t"]}, "y": {"variables": ["b:t"]}},
+        "batch": {"size": 2}, "order": {"shuffle": "none"}, "formats": ["npy"], "epochs": 9}
 SMALL = ("--memory", "24K", "--threads", "2")  # nothing is kept or made ahead
 
 
@@ -50,14 +51,17 @@ def test_files_hold_samples_of_both_stores(mount_at, stores, tmp_path):
     first, rain = stores
     directory = mount_at(first, tmp_path / "mnt", {"v": VIEW}, "--store", f"rain={rain}")
     got = [(tensor(directory, "x", n), tensor(directory, "y", n)) for n in range(4)]
-    assert np.array_equal(np.concatenate([x for x, _ in got]), 100 * np.array([1, 2, 3, 5, 6, 7, 9, 11]))
-    assert np.array_equal(np.concatenate([y for _, y in got]), 1000 * np.array([1, 2, 3, 5, 6, 7, 9, 11]))
+    assert np.array_equal(np.concatenate([x for x, _ in got]),
+                          100 * np.array([1, 2, 3, 5, 6, 7, 9, 11]))
+    assert np.array_equal(np.concatenate([y for _, y in got]),
+                          1000 * np.array([1, 2, 3, 5, 6, 7, 9, 11]))
     stores_shown = status(directory)["snapshot"]["stores"]
     assert stores_shown["rain"]["url"] == str(rain)
     shown = json.loads((directory / "views/v/epoch-0000/batch-000000.json").read_text())
     assert shown["snapshot"]["stores"] == stores_shown
     assert any(name.startswith("b:t/") for name in shown["chunks"])
-    assert json.loads((directory / ".batchfs/config.json").read_text())["stores"] == {"rain": str(rain)}
+    assert json.loads((directory / ".batchfs/config.json").read_text())["stores"] == {
+        "rain": str(rain)}
 
 
 def test_a_change_in_the_second_store_is_stale(mount_at, stores, tmp_path):
@@ -104,7 +108,8 @@ def test_a_daemon_that_dies_is_followed_by_one_of_all_stores(mount_at, stores, t
 
 
 def test_a_daemon_that_dies_is_followed_by_one_of_the_same_snapshots(good, mount_at, tmp_path):
-    icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+    icechunk = pytest.importorskip("icechunk",
+                                   reason="tools/dependencies test installs the icechunk package")
     paths = [tmp_path / "a", tmp_path / "b"]
     stores = [icechunk.local_filesystem_storage(str(path)) for path in paths]
 
@@ -115,7 +120,8 @@ def test_a_daemon_that_dies_is_followed_by_one_of_the_same_snapshots(good, mount
         return session.commit("steps")
 
     before = [commit(0, range(12), 100), commit(1, range(12), 1000)]
-    directory = mount_at(paths[0], tmp_path / "mnt", {"v": VIEW}, "--store", f"rain={paths[1]}", *SMALL)
+    directory = mount_at(paths[0], tmp_path / "mnt", {"v": VIEW}, "--store", f"rain={paths[1]}",
+                         *SMALL)
     commit(0, range(12, 16), 100, mode="a")
     after = commit(1, range(12, 16), 1000, mode="a")
     for _ in range(2):
@@ -129,8 +135,9 @@ def test_a_daemon_that_dies_is_followed_by_one_of_the_same_snapshots(good, mount
     assert status(directory)["snapshot"]["stores"]["rain"]["id"] == after
 
 
-SERIES = {"name": "v", "sources": {"e": {"store": "era"}}, "window": {"time": 1}, "tensors": {"x": {"variables": ["t"]}},
-          "batch": {"size": 2}, "order": {"shuffle": "none"}, "formats": ["npy"], "epochs": 9}
+SERIES = {"name": "v", "sources": {"e": {"store": "era"}}, "window": {"time": 1},
+          "tensors": {"x": {"variables": ["t"]}}, "batch": {"size": 2},
+          "order": {"shuffle": "none"}, "formats": ["npy"], "epochs": 9}
 
 
 @pytest.fixture
@@ -157,7 +164,8 @@ def test_stores_one_behind_the_other(good, mount_at, stores, series, tmp_path):
     assert [before[name]["id"] == after[name]["id"] for name in after] == [True, True, False]
 
 
-def test_a_change_in_one_of_them_is_stale_also_for_the_next_daemon(mount_at, stores, series, tmp_path):
+def test_a_change_in_one_of_them_is_stale_also_for_the_next_daemon(
+        mount_at, stores, series, tmp_path):
     directory = mount_at(stores[0], tmp_path / "mnt", {"v": SERIES}, *series, *SMALL)
     assert np.array_equal(value(directory, 2), [400, 500])
     os.kill(daemon_of(directory), signal.SIGKILL)
@@ -178,7 +186,8 @@ def ensemble(tmp_path):
     return ["--store", f"era={tmp_path}/m{{0..2}}.zarr"]
 
 
-MEMBERS = SERIES | {"sources": {"e": {"store": "era", "concat": {"dim": "member"}}}, "tensors": {"field": {"variables": ["t"]}}}
+MEMBERS = SERIES | {"sources": {"e": {"store": "era", "concat": {"dim": "member"}}},
+                    "tensors": {"field": {"variables": ["t"]}}}
 
 
 def members(directory, number, epoch=0):
@@ -186,11 +195,13 @@ def members(directory, number, epoch=0):
 
 
 def test_members_of_an_ensemble(good, mount_at, stores, ensemble, tmp_path):
-    directory = mount_at(stores[0], tmp_path / "mnt", {"v": MEMBERS | {"formats": ["npy", "zarr"]}}, *ensemble)
+    directory = mount_at(stores[0], tmp_path / "mnt", {"v": MEMBERS | {"formats": ["npy", "zarr"]}},
+                         *ensemble)
     coordinate = np.load(directory / "views/v/coords/member.npy")
     assert coordinate.tolist() == [0, 1, 2] and coordinate.dtype == np.int64
     batch = xr.open_zarr(directory / "views/v/epoch-0000/batch-000001.zarr", consolidated=False)
-    assert batch.field.dims == ("sample", "member", "time", "x") and batch.member.values.tolist() == [0, 1, 2]
+    assert (batch.field.dims == ("sample", "member", "time", "x")
+            and batch.member.values.tolist() == [0, 1, 2])
     wanted = np.array([2, 3])[:, None] * 10 ** np.arange(3)
     assert np.array_equal(batch.field.values[:, :, 0, 0], wanted)
     assert np.array_equal(members(directory, 1), wanted)
@@ -204,9 +215,11 @@ def test_a_change_in_a_member_is_stale(mount_at, stores, tmp_path):
     """With chunks of 1.6 KB of which the cache holds few."""
     for part in range(3):
         write(tmp_path / f"m{part}.zarr", range(40), 10 ** part, width=200)
-    directory = mount_at(stores[0], tmp_path / "mnt", {"v": MEMBERS}, "--store", f"era={tmp_path}/m{{0..2}}.zarr", *SMALL)
+    directory = mount_at(stores[0], tmp_path / "mnt", {"v": MEMBERS}, "--store",
+                         f"era={tmp_path}/m{{0..2}}.zarr", *SMALL)
     for number in range(20):
-        assert np.array_equal(members(directory, number), np.array([2 * number, 2 * number + 1])[:, None] * 10 ** np.arange(3))
+        assert np.array_equal(members(directory, number),
+                              np.array([2 * number, 2 * number + 1])[:, None] * 10 ** np.arange(3))
     time.sleep(0.05)
     chunk = tmp_path / "m1.zarr/t/c/11/0"
     chunk.write_bytes(bytes(chunk.stat().st_size))
@@ -216,8 +229,10 @@ def test_a_change_in_a_member_is_stale(mount_at, stores, tmp_path):
     assert np.array_equal(members(directory, 12), np.array([24, 25])[:, None] * 10 ** np.arange(3))
 
 
-YEARS = {"name": "s", "sources": {"a": {}, "all": {"store": "rain", "concat": "time", "join": {"time": "exact"}}}, "window": {"time": 1},
-          "tensors": {"y": {"variables": ["all:t"]}}, "batch": {"size": 2}, "order": {"shuffle": "none"}}
+YEARS = {"name": "s", "sources": {"a": {}, "all": {"store": "rain",
+                                                   "concat": "time", "join": {"time": "exact"}}},
+         "window": {"time": 1}, "tensors": {"y": {"variables": ["all:t"]}}, "batch": {"size": 2},
+         "order": {"shuffle": "none"}}
 
 
 @pytest.fixture
@@ -246,12 +261,15 @@ def test_show_and_report_of_a_mount_take_its_stores(good, mount_at, years, tmp_p
     assert "Batch 0 of the view s" in page and "No batch: " not in page
     # Stores that the command names are those of the page.
     write(tmp_path / "other.zarr", range(5), 1)
-    assert "5 samples" in shown(good("show", directory, "--store", f"rain={tmp_path}/{{other,y11}}.zarr", "--view", own_view(tmp_path)))
+    assert "5 samples" in shown(good("show", directory,
+                                     "--store", f"rain={tmp_path}/{{other,y11}}.zarr", "--view",
+                                     own_view(tmp_path)))
 
 
 def own_view(folder):
     file = folder / "own.json"
-    file.write_text(json.dumps(YEARS | {"sources": {"a": {}, "all": {"store": "rain.other", "join": {"time": "exact"}}}}))
+    file.write_text(json.dumps(
+        YEARS | {"sources": {"a": {}, "all": {"store": "rain.other", "join": {"time": "exact"}}}}))
     return file
 
 
@@ -259,10 +277,12 @@ def test_show_and_report_of_a_server_take_its_stores(good, years, tmp_path):
     first, series = years
     (tmp_path / "s.json").write_text(json.dumps(YEARS))
     socket = tmp_path / "s.sock"
-    server = subprocess.Popen([PROGRAM, "serve", first, "--view", tmp_path / "s.json", "--socket", socket, "--store", series],
-                              stderr=subprocess.DEVNULL)
+    server = subprocess.Popen([PROGRAM, "serve", first, "--view", tmp_path / "s.json", "--socket",
+                               socket, "--store", series], stderr=subprocess.DEVNULL)
     try:
-        assert eventually(lambda: socket.exists() and subprocess.run([PROGRAM, "status", socket], capture_output=True).returncode == 0)
+        assert eventually(
+            lambda: socket.exists()
+            and subprocess.run([PROGRAM, "status", socket], capture_output=True).returncode == 0)
         page = shown(good("show", socket))
         assert "12 samples" in page and "No batch: " not in page
         good("report", socket, "--batch", "-o", tmp_path / "report.html")

@@ -9,18 +9,23 @@ import pytest
 import xarray as xr
 
 TIMES = pd.date_range("2015-01-01", "2018-12-31", freq="5D")
-SPLIT = {"parts": {"train": "rest", "val": [{"time": {"from": "2016", "to": "2016"}}], "test": [{"time": {"from": "2018-03"}}]},
-         "gap": {"time": "12d"}, "with": {"val": {"order": {"shuffle": "none"}, "batch": {"size": 5}}}}
-VIEW = {"window": {"time": {"size": 2, "stride": 1}}, "batch": {"size": 8}, "order": {"shuffle": "global", "seed": 1}}
+SPLIT = {"parts": {"train": "rest", "val": [{"time": {"from": "2016", "to": "2016"}}],
+                   "test": [{"time": {"from": "2018-03"}}]},
+         "gap": {"time": "12d"},
+         "with": {"val": {"order": {"shuffle": "none"}, "batch": {"size": 5}}}}
+VIEW = {"window": {"time": {"size": 2, "stride": 1}}, "batch": {"size": 8},
+        "order": {"shuffle": "global", "seed": 1}}
 
 
 @pytest.fixture(scope="module")
 def views(mount_at, tmp_path_factory):
     folder = tmp_path_factory.mktemp("splits")
     values = np.arange(len(TIMES) * 3, dtype="i4").reshape(-1, 3)
-    xr.Dataset({"a": (("time", "x"), values)}, {"time": TIMES}).to_zarr(folder / "s.zarr", zarr_format=2)
+    xr.Dataset({"a": (("time", "x"), values)}, {"time": TIMES}).to_zarr(
+        folder / "s.zarr", zarr_format=2)
     split = {"era": {**VIEW, "name": "era", "split": SPLIT},
-             "cv": {**VIEW, "name": "cv", "split": {"blocks": {"time": "60d"}, "folds": 2, "seed": 3}},
+             "cv": {**VIEW, "name": "cv",
+                    "split": {"blocks": {"time": "60d"}, "folds": 2, "seed": 3}},
              "whole": {**VIEW, "name": "whole"}}
     return mount_at(folder / "s.zarr", folder / "mnt", split) / "views"
 
@@ -34,23 +39,27 @@ def positions(view):
 
 
 def test_each_part_is_a_view(views):
-    assert sorted(os.listdir(views)) == ["cv-fold-0-train", "cv-fold-0-val", "cv-fold-1-train", "cv-fold-1-val",
-                                         "era-test", "era-train", "era-val", "whole"]
+    assert sorted(os.listdir(views)) == ["cv-fold-0-train", "cv-fold-0-val", "cv-fold-1-train",
+                                         "cv-fold-1-val", "era-test", "era-train", "era-val",
+                                         "whole"]
     parts = {part: positions(views / f"era-{part}") for part in ("train", "val", "test")}
     assert set(TIMES[parts["val"].ravel()].year) == {2016}
     assert parts["val"].tolist() == sorted(parts["val"].tolist())  # its own order
     held = {part: set(rows.ravel().tolist()) for part, rows in parts.items()}
     assert not held["train"] & held["val"] and not held["train"] & held["test"]
-    distance = min(abs(TIMES[p] - TIMES[q]) for p in held["train"] for q in held["val"] | held["test"])
+    distance = min(abs(TIMES[p] - TIMES[q]) for p in held["train"]
+                   for q in held["val"] | held["test"])
     assert distance > pd.Timedelta("12d")
     for fold in range(2):
-        train, val = (set(positions(views / f"cv-fold-{fold}-{part}").ravel().tolist()) for part in ("train", "val"))
+        train, val = (set(positions(views / f"cv-fold-{fold}-{part}").ravel().tolist())
+                      for part in ("train", "val"))
         assert not train & val
 
 
 def test_view_json_makes_the_part_again(views, tmp_path, good):
     view = json.loads((views / "era-val" / "view.json").read_text())
-    assert view["name"] == "era-val" and view["split"]["part"] == "val" and view["batch"]["size"] == 5
+    assert (view["name"] == "era-val" and view["split"]["part"] == "val"
+            and view["batch"]["size"] == 5)
     (tmp_path / "view.json").write_text(json.dumps(view))
     store = views.parent.parent / "s.zarr"
     plan = json.loads(good("plan", store, "--view", tmp_path / "view.json", "--json"))

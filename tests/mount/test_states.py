@@ -1,4 +1,5 @@
-"""States of a store that grows, over deaths and upgrades of the daemon: a path, a name and an inode mean one state."""
+"""States of a store that grows, over deaths and upgrades of the daemon: a path, a name and an inode
+mean one state."""
 
 import errno
 import json
@@ -16,7 +17,8 @@ import xarray as xr
 import zarr
 from growing import VIEW, append, batches, create, generations, status, steps, values
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 
 
 class PlainStore:
@@ -30,9 +32,11 @@ class PlainStore:
 
 class IcechunkStore:
     def __init__(self, folder):
-        icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+        icechunk = pytest.importorskip(
+            "icechunk", reason="tools/dependencies test installs the icechunk package")
         self.path = folder / "repository"
-        self.repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(self.path)))
+        self.repository = icechunk.Repository.create(
+            icechunk.local_filesystem_storage(str(self.path)))
         session = self.repository.writable_session("main")
         dataset, encoding = steps(0, 8)
         dataset.to_zarr(session.store, zarr_format=3, consolidated=False, encoding=encoding)
@@ -130,11 +134,12 @@ def test_a_state_that_is_gone_never_comes_back(good, mount_at, store, tmp_path, 
 @pytest.mark.says("times")
 def test_a_states_files_have_the_time_of_its_reading(good, mount_at, store, tmp_path):
     directory = mount_at(store.path, tmp_path / "mnt", {"train": VIEW})
-    names = ["views/train/schema.json", "views/train/epoch-0000", "views/train/epoch-0000/batch-000000.npy",
-             "arrays/t/values.npy", "store.json"]
+    names = ["views/train/schema.json", "views/train/epoch-0000",
+             "views/train/epoch-0000/batch-000000.npy", "arrays/t/values.npy", "store.json"]
 
     def times(of=None):
-        return {os.stat(name, dir_fd=of).st_mtime for name in names} if of else {(directory / name).stat().st_mtime for name in names}
+        return {os.stat(name, dir_fd=of).st_mtime
+                for name in names} if of else {(directory / name).stat().st_mtime for name in names}
 
     root = directory.stat().st_mtime
     (first,) = times()
@@ -151,7 +156,8 @@ def test_a_states_files_have_the_time_of_its_reading(good, mount_at, store, tmp_
 
 @pytest.mark.says("refresh-race")
 def test_readers_and_deaths_while_the_store_grows(batchfs, mount_at, tmp_path):
-    """No reader finds a name missing that it was shown, and none is shown less than a refresh that has ended showed."""
+    """No reader finds a name missing that it was shown, and none is shown less than a refresh that
+    has ended showed."""
     store = IcechunkStore(tmp_path)  # a daemon that takes over reads the snapshot that was served
     directory = mount_at(store.path, tmp_path / "mnt", {"train": VIEW})
     shown, wrong, reads, stop = [8], [], [], threading.Event()
@@ -187,7 +193,8 @@ def test_readers_and_deaths_while_the_store_grows(batchfs, mount_at, tmp_path):
         store.append(samples, 4)
         samples += 4
         pid = status(directory)["pid"]
-        refresh = subprocess.Popen([PROGRAM, "refresh", str(directory)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        refresh = subprocess.Popen([PROGRAM, "refresh", str(directory)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
         if turn % 4 == 3:  # during the refresh, or just after it
             time.sleep(0.03 * (turn // 4))
             os.kill(pid, signal.SIGKILL)
@@ -230,9 +237,11 @@ def test_states_whose_readers_have_left_make_room_at_once(good, mount_at, tmp_pa
 def test_the_kernel_keeps_so_many_names_and_no_more(good, mount_at, tmp_path):
     """Names of files beyond a 16th of --memory are given up: they cost the daemon memory."""
     times = np.arange(60_000)
-    xr.Dataset({"t": (("time",), times.astype("i1"))}, {"time": times}).to_zarr(
-        tmp_path / "s.zarr", zarr_format=3, consolidated=False, encoding={"t": {"chunks": (60_000,)}})
-    view = {"name": "train", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 2}, "order": {"shuffle": "none"}}
+    xr.Dataset({"t": (("time",), times.astype("i1"))},
+               {"time": times}).to_zarr(tmp_path / "s.zarr", zarr_format=3, consolidated=False,
+                                        encoding={"t": {"chunks": (60_000,)}})
+    view = {"name": "train", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 2},
+            "order": {"shuffle": "none"}}
     directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"train": view}, "--memory", "16M")
     before = os.getcwd()
     os.chdir(directory / "views/train/epoch-0000")
@@ -241,7 +250,8 @@ def test_the_kernel_keeps_so_many_names_and_no_more(good, mount_at, tmp_path):
             entry.stat()
         assert os.getcwd() == str(directory / "views/train/epoch-0000")
         until = time.monotonic() + 60
-        while status(directory)["kernel_names"] > (16 << 20) // 16 // 56 and time.monotonic() < until:
+        while (status(directory)["kernel_names"] > (16 << 20) // 16 // 56
+               and time.monotonic() < until):
             time.sleep(0.1)
         assert 0 < status(directory)["kernel_names"] <= (16 << 20) // 16 // 56
         assert os.stat("batch-000007.npy").st_size > 0
@@ -250,7 +260,8 @@ def test_the_kernel_keeps_so_many_names_and_no_more(good, mount_at, tmp_path):
 
 
 @pytest.mark.says("refresh-forced")
-@pytest.mark.parametrize("options", [[], ["--no-passthrough"]], ids=["passthrough", "no-passthrough"])
+@pytest.mark.parametrize("options", [[], ["--no-passthrough"]],
+                         ids=["passthrough", "no-passthrough"])
 def test_chunks_that_were_rewritten_in_place(good, mount_at, tmp_path, options):
     store = PlainStore(tmp_path)
     directory = mount_at(store.path, tmp_path / "mnt", {"train": VIEW}, *options)

@@ -1,4 +1,5 @@
-"""The daemon dies, and the store is another one when the next reads it: it shows the state of before, or a new one."""
+"""The daemon dies, and the store is another one when the next reads it: it shows the state of
+before, or a new one."""
 
 import errno
 import json
@@ -82,7 +83,8 @@ class ReferenceSet(Plain):
 
     def write(self):
         self.path = self.path.with_suffix(".json")
-        refs = {str(p.relative_to(self.folder)): (p.read_text() if p.name.startswith(".") else [f"file://{p}", 0, p.stat().st_size])
+        refs = {str(p.relative_to(self.folder)): (p.read_text() if p.name.startswith(".")
+                                                  else [f"file://{p}", 0, p.stat().st_size])
                 for p in self.folder.rglob("*") if p.is_file()}
         self.path.write_text(json.dumps({"version": 1, "refs": refs}))
 
@@ -112,7 +114,8 @@ def store(request, tmp_path):
 @pytest.fixture
 def mounted(mount_at, store, tmp_path):
     """mounted(*options): the directory."""
-    return lambda *options: mount_at(store.path, tmp_path / "mnt", {"train": VIEW}, *getattr(store, "options", []), *options)
+    return lambda *options: mount_at(store.path, tmp_path / "mnt", {"train": VIEW},
+                                     *getattr(store, "options", []), *options)
 
 
 def shows(directory, samples):
@@ -182,7 +185,8 @@ def test_versions_outlive_the_daemon_after_a_refresh(good, mounted, store, mode,
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("kind", [ReferenceSet, ParquetSet])
 def test_a_set_whose_chunks_were_rewritten(good, mount_at, tmp_path, kind, killed):
-    """The set itself is as before: a forced refresh shows them. Chunks that are not in memory are stale until then."""
+    """The set itself is as before: a forced refresh shows them. Chunks that are not in memory are
+    stale until then."""
     store = kind(tmp_path)
     directory = mount_at(store.path, tmp_path / "mnt", {"train": VIEW}, *store.options)
     shows(directory, 8)
@@ -194,7 +198,8 @@ def test_a_set_whose_chunks_were_rewritten(good, mount_at, tmp_path, kind, kille
         assert is_stale((directory / f"arrays/t/chunks/{chunk}.npy").read_bytes)
     assert json.loads(good("refresh", directory, "--force", "--json"))["changed"]
     assert np.array_equal(values(directory)[:, 0], np.roll(np.arange(8), 4) * 100)
-    assert np.array_equal(np.load(directory / "arrays/t/values.npy")[:, 0], np.roll(np.arange(8), 4) * 100)
+    assert np.array_equal(np.load(directory / "arrays/t/values.npy")[:, 0],
+                          np.roll(np.arange(8), 4) * 100)
     kill(directory)
     assert np.array_equal(values(directory)[:, 0], np.roll(np.arange(8), 4) * 100)
 
@@ -249,23 +254,28 @@ DECIDED = {  # views whose samples depend on the values of `m`
     "skip": {"variables": ["m"], "missing": {"nan": "skip"}},
     "mask": {"samples": {"mask": {"variable": "m", "above": 0.5}}},
     "weights": {"samples": {"weights": {"variable": "m"}}, "epochs": {"samples": 12}},
-    "groups": {"split": {"groups": {"m": "value"}, "fractions": {"train": 0.5, "val": 0.5}, "part": "train"}},
+    "groups": {"split": {"groups": {"m": "value"}, "fractions": {"train": 0.5, "val": 0.5},
+                         "part": "train"}},
 }
 
 
 @pytest.mark.says("death-appended")
 @pytest.mark.parametrize("decided", DECIDED)
-def test_the_advice_helps_where_chunks_decide_on_the_samples(good, fails, mount_at, tmp_path, decided):
+def test_the_advice_helps_where_chunks_decide_on_the_samples(good, fails, mount_at, tmp_path,
+                                                             decided):
     """They are rewritten under unchanged metadata, which a refresh alone does not see."""
     group = zarr.create_group(tmp_path / "s.zarr", zarr_format=2)
     dims = {"_ARRAY_DIMENSIONS": ["time"]}
-    group.create_array("t", shape=(12,), chunks=(4,), dtype="f4", attributes=dims)[:] = np.arange(12)
-    m = group.create_array("m", shape=(12,), chunks=(4,), dtype="f8", fill_value=-1, attributes=dims)
+    group.create_array("t", shape=(12,), chunks=(4,), dtype="f4", attributes=dims)[:] = np.arange(
+        12)
+    m = group.create_array("m", shape=(12,), chunks=(4,), dtype="f8", fill_value=-1,
+                           attributes=dims)
     values = np.arange(12) % 4 + 1.0
     values[3] = np.nan if decided == "skip" else 0
     m[:] = values
     view = tmp_path / "mnt-train.json"
-    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"train": {"window": {"time": 1}, "variables": ["t"], "batch": 2} | DECIDED[decided]})
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {
+        "train": {"window": {"time": 1}, "variables": ["t"], "batch": 2} | DECIDED[decided]})
     pid = status(directory)["pid"]
     m[:] = values[::-1]
     said = fails(1, "mount", tmp_path / "s.zarr", directory, "--view", view, "--replace")
@@ -279,7 +289,8 @@ def test_the_advice_helps_where_chunks_decide_on_the_samples(good, fails, mount_
 @pytest.mark.parametrize("expired", [False, True])
 def test_a_repository_is_shown_as_before(good, mount_at, tmp_path, expired):
     """Its older snapshot is still there, unless somebody removed it."""
-    icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+    icechunk = pytest.importorskip("icechunk",
+                                   reason="tools/dependencies test installs the icechunk package")
     storage = icechunk.local_filesystem_storage(str(tmp_path / "repository"))
     repository = icechunk.Repository.create(storage)
 
@@ -330,7 +341,8 @@ def test_readers_while_daemons_die_over_a_plain_store_that_grows(mount_at, tmp_p
                     wrong.append(labels)
                 seen.append(len(labels))
                 for number in range(len(labels) // 4):
-                    got = np.load(directory / f"views/train/epoch-0000/batch-{number:06}.npy")[:, 0, 0]
+                    got = np.load(
+                        directory / f"views/train/epoch-0000/batch-{number:06}.npy")[:, 0, 0]
                     if not np.array_equal(got, (number * 4 + np.arange(4)) * 100):
                         wrong.append((number, got))
             except OSError as error:
@@ -366,13 +378,18 @@ assert all(mapped[at] >= 0 for at in range(0, len(mapped), 4096))
 @pytest.mark.parametrize("refreshed", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 def test_pages_that_nobody_touched(good, mount_at, tmp_path, mode, refreshed):
-    """Mappings of the newest state are whole after the daemon died; of older states with passthrough only."""
+    """Mappings of the newest state are whole after the daemon died; of older states with
+    passthrough only."""
     zarr.create_group(tmp_path / "s.zarr", zarr_format=2).create_array(
-        "t", shape=(8, 100_000), chunks=(4, 100_000), dtype="f8", fill_value=-1, attributes={"_ARRAY_DIMENSIONS": ["time", "x"]})[:] = 1
-    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"train": {"name": "train", "window": {"time": 1}, "batch": 4}}, *MODES[mode])
+        "t", shape=(8, 100_000), chunks=(4, 100_000), dtype="f8", fill_value=-1,
+        attributes={"_ARRAY_DIMENSIONS": ["time", "x"]})[:] = 1
+    directory = mount_at(tmp_path / "s.zarr", tmp_path / "mnt",
+                         {"train": {"name": "train", "window": {"time": 1}, "batch": 4}},
+                         *MODES[mode])
     batch = directory / "views/train/epoch-0000/batch-000001.npy"
     is_whole = not refreshed or status(directory)["passthrough"]
-    reader = subprocess.Popen([sys.executable, "-c", MAPS, batch], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    reader = subprocess.Popen([sys.executable, "-c", MAPS, batch], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
     assert reader.stdout.readline() == b"mapped\n"
     if refreshed:
         good("refresh", "--force", directory)

@@ -1,4 +1,5 @@
-"""The store changes, and the process that serves dies: the next one serves the same versions, or ESTALE."""
+"""The store changes, and the process that serves dies: the next one serves the same versions, or
+ESTALE."""
 
 import contextlib
 import errno
@@ -14,7 +15,8 @@ from test_recovery import MODES, kill, mount, store  # noqa: F401 (fixtures)
 
 
 def chunks_of(array):
-    return sorted(path for path in array.rglob("*") if path.is_file() and path.name not in ("zarr.json", ".zarray", ".zattrs"))
+    return sorted(path for path in array.rglob("*")
+                  if path.is_file() and path.name not in ("zarr.json", ".zarray", ".zattrs"))
 
 
 def change_chunks(array):
@@ -41,17 +43,21 @@ def copy(store, tmp_path):  # noqa: F811
 @pytest.mark.says("death-changed")
 @pytest.mark.parametrize("how", ["changed", "appeared"])
 def test_an_open_batch_never_becomes_another(mount, copy, good, how):  # noqa: F811
-    """Without passthrough the next daemon makes what is open again: from what the store holds then."""
-    hidden = {path: path.read_bytes() for path in chunks_of(copy / "t")} if how == "appeared" else {}
+    """Without passthrough the next daemon makes what is open again: from what the store holds
+    then."""
+    hidden = {path: path.read_bytes()
+              for path in chunks_of(copy / "t")} if how == "appeared" else {}
     for path in hidden:
         path.unlink()
     directory = mount.directory
     good("mount", copy, directory, *mount.views, "--no-passthrough")
-    known = {name: (directory / name).read_bytes() for name in
-             ("views/one/epoch-0000/batch-000000.npy", "views/two/epoch-0000/batch-000000/t.npy", "arrays/q/chunks/0.0.0.0.npy")}
+    known = {name: (directory / name).read_bytes()
+             for name in ("views/one/epoch-0000/batch-000000.npy",
+                          "views/two/epoch-0000/batch-000000/t.npy", "arrays/q/chunks/0.0.0.0.npy")}
     *others, same = known
     with contextlib.ExitStack() as stack:
-        files = {name: stack.enter_context(open(directory / name, "rb", buffering=0)) for name in known}
+        files = {name: stack.enter_context(open(directory / name, "rb", buffering=0))
+                 for name in known}
         for name, file in files.items():
             assert os.pread(file.fileno(), 5000, 0) == known[name][:5000]
         if how == "changed":
@@ -66,7 +72,8 @@ def test_an_open_batch_never_becomes_another(mount, copy, good, how):  # noqa: F
             for name in others:
                 assert is_stale(lambda: os.pread(files[name].fileno(), 5000, 5000))
                 assert is_stale(lambda: open(directory / name, "rb"))
-    lines = [line for line in (directory / ".batchfs/log").read_text().splitlines() if "the store changed" in line or "has changed" in line]
+    lines = [line for line in (directory / ".batchfs/log").read_text().splitlines()
+             if "the store changed" in line or "has changed" in line]
     assert lines
     if how == "appeared":
         assert len(lines) == len(others)  # of the last daemon

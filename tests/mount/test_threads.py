@@ -21,7 +21,8 @@ def mounted(good, batchfs, tmp_path):
     (tmp_path / "view.json").write_text(json.dumps(VIEW))
     directory = tmp_path / "mnt"
     directory.mkdir()
-    good("mount", tmp_path / "s.zarr", directory, "--view", tmp_path / "view.json", "--threads", "2")
+    good("mount", tmp_path / "s.zarr", directory, "--view", tmp_path / "view.json", "--threads",
+         "2")
     yield directory
     batchfs("umount", "--lazy", directory)
 

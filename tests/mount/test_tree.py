@@ -23,14 +23,16 @@ def names(path):
 def test_the_root(mounted):
     assert names(mounted) == ["arrays", "store.json", "summary.txt", "views"]
     assert names(mounted / "views") == ["one", "two"]
-    assert names(mounted / "views/one") == ["coords", "epoch-0000", "epoch-0001", "schema.json", "view.json"]
+    assert names(mounted / "views/one") == ["coords", "epoch-0000", "epoch-0001", "schema.json",
+                                            "view.json"]
 
 
 def test_an_epoch_lists_the_files_of_its_formats_and_the_json(mounted):
     assert names(mounted / "views/one/epoch-0001") == sorted(
         f"batch-{b:06d}.{form}" for b in range(7) for form in ("npy", "npz", "safetensors", "json"))
     listed = names(mounted / "views/two/epoch-0000")
-    assert listed == sorted(f"batch-{b:06d}{form}" for b in range(5) for form in ("", ".zarr", ".json"))
+    assert listed == sorted(f"batch-{b:06d}{form}" for b in range(5)
+                            for form in ("", ".zarr", ".json"))
 
 
 def test_schema_says_what_is_there(mounted):
@@ -55,9 +57,9 @@ def test_sizes_are_those_of_the_contents(mounted):
     "views/one/epoch-0000/batch-0.npy", "views/one/epoch-0000/batch-000007.npy",
     "views/one/epoch-0000/batch-000000.zarr", "views/one/epoch-0000/batch-0000000.npy",
     "views/two/epoch-0000/batch-000000.npy", "views/two/epoch-0000/batch-000000/z.npy",
-    "views/one/rank-4-of-4", "views/one/rank-0-of-0", "views/one/rank-00-of-4", "views/one/rank-1-of-4/epoch-0",
-    "arrays/t/chunks/99.0.0.0.npy", "arrays/t/chunks/0.0.0.npy", "arrays/t/chunks/00.0.0.0.npy", "arrays/nothing",
-    "a" * 255,
+    "views/one/rank-4-of-4", "views/one/rank-0-of-0", "views/one/rank-00-of-4",
+    "views/one/rank-1-of-4/epoch-0", "arrays/t/chunks/99.0.0.0.npy", "arrays/t/chunks/0.0.0.npy",
+    "arrays/t/chunks/00.0.0.0.npy", "arrays/nothing", "a" * 255,
 ])
 def test_names_that_are_none(mounted, name):
     with pytest.raises(FileNotFoundError):
@@ -89,7 +91,8 @@ def test_arrays_are_zarrs(mounted, weather):
         ours = np.load(mounted / "arrays" / name / "values.npy")
         assert ours.dtype == array.dtype
         assert np.array_equal(ours, array[...])
-        assert np.array_equal(np.load(mounted / "arrays" / name / "values.npy", mmap_mode="r"), array[...])
+        assert np.array_equal(np.load(mounted / "arrays" / name / "values.npy", mmap_mode="r"),
+                              array[...])
 
 
 def test_chunks_are_decoded_and_clipped(mounted, weather):
@@ -103,20 +106,23 @@ def test_chunks_are_decoded_and_clipped(mounted, weather):
 
 def test_the_metadata_is_as_stored(mounted, weather):
     stored = weather / "t" / ("zarr.json" if (weather / "t/zarr.json").exists() else ".zarray")
-    assert json.loads((mounted / "arrays/t/metadata.json").read_text()) == json.loads(stored.read_text())
+    assert json.loads((mounted / "arrays/t/metadata.json").read_text()) == json.loads(
+        stored.read_text())
 
 
 def test_status(mounted, good):
     np.load(mounted / "views/one/epoch-0000/batch-000000.npy")
     told = json.loads(good("status", mounted, "--json"))
-    for key in ("pid", "passthrough", "bytes_fetched", "bytes_decoded", "bytes_delivered", "chunks_decoded",
-                "batches_assembled", "reader_wait_seconds", "memory_budget", "memory_used", "errors"):
+    for key in ("pid", "passthrough", "bytes_fetched", "bytes_decoded", "bytes_delivered",
+                "chunks_decoded", "batches_assembled", "reader_wait_seconds", "memory_budget",
+                "memory_used", "errors"):
         assert key in told
     assert told["batches_assembled"] >= 1
     command = pathlib.Path(f"/proc/{told['pid']}/cmdline").read_bytes().decode()
     assert "batchfs" in command and str(mounted) in command
     text = good("status", mounted).decode()
-    assert "assembled" in text and "EB" not in text and all(len(line) <= 80 for line in text.splitlines()[1:]), text
+    assert "assembled" in text and "EB" not in text and all(len(line) <= 80
+                                                            for line in text.splitlines()[1:]), text
     assert ".batchfs" not in names(mounted)
 
 
@@ -146,7 +152,8 @@ def test_umount_ends_the_daemon(weather, mount_at, good, tmp_path):
 
 
 @pytest.mark.says("umount-busy")
-def test_a_busy_mount_is_refused_in_one_line_or_ends_lazily(weather, mount_at, fails, good, tmp_path):
+def test_a_busy_mount_is_refused_in_one_line_or_ends_lazily(weather, mount_at, fails, good,
+                                                            tmp_path):
     directory = mount_at(weather, tmp_path / "mnt", {})
     with open(directory / "arrays/t/values.npy", "rb") as file:
         before = file.read(4096)
@@ -158,7 +165,8 @@ def test_a_busy_mount_is_refused_in_one_line_or_ends_lazily(weather, mount_at, f
 
 
 def test_mount_options_as_mount_writes_them(weather, mount_at, tmp_path):
-    directory = mount_at(weather, tmp_path / "mnt", {}, "-o", "ro,noauto,x-systemd.automount,memory=64M,no-passthrough")
+    directory = mount_at(weather, tmp_path / "mnt", {}, "-o",
+                         "ro,noauto,x-systemd.automount,memory=64M,no-passthrough")
     config = json.loads((directory / ".batchfs/config.json").read_text())
     assert config["memory"] == 64 << 20
     assert json.loads((directory / ".batchfs/status.json").read_text())["passthrough"] is False
@@ -167,11 +175,12 @@ def test_mount_options_as_mount_writes_them(weather, mount_at, tmp_path):
 def test_what_is_wrong_is_told_before_the_command_returns(fails, weather, tmp_path):
     (tmp_path / "mnt").mkdir()
     (tmp_path / "v.json").write_text('{"window": {"tim": 1}}')
-    assert "did you mean 'time'" in fails(1, "mount", weather, tmp_path / "mnt", "--view", tmp_path / "v.json")
+    assert "did you mean 'time'" in fails(1, "mount", weather, tmp_path / "mnt", "--view",
+                                          tmp_path / "v.json")
     assert "not_there" in fails(1, "mount", tmp_path / "not_there.zarr", tmp_path / "mnt")
     (tmp_path / "a.json").write_text('{"name": "v", "window": {"time": 1}}')
-    assert "two views" in fails(1, "mount", weather, tmp_path / "mnt", "--view", tmp_path / "a.json", "--view",
-                                tmp_path / "a.json")
+    assert "two views" in fails(1, "mount", weather, tmp_path / "mnt", "--view",
+                                tmp_path / "a.json", "--view", tmp_path / "a.json")
     assert not os.path.ismount(tmp_path / "mnt")
 
 
@@ -185,7 +194,8 @@ def test_what_is_mounted_is_not_covered(weather, mount_at, fails, good, tmp_path
 def test_the_foreground_ends_with_a_signal(weather, tmp_path):
     directory = tmp_path / "mnt"
     directory.mkdir()
-    with subprocess.Popen([PROGRAM, "mount", "-f", weather, directory], stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([PROGRAM, "mount", "-f", weather, directory],
+                          stderr=subprocess.PIPE) as process:
         assert eventually(lambda: os.path.ismount(directory))
         assert names(directory / "arrays") != []
         process.terminate()

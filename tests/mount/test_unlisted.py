@@ -1,4 +1,5 @@
-"""Mounts of a store without consolidated metadata on a web server that cannot list: the view names its arrays."""
+"""Mounts of a store without consolidated metadata on a web server that cannot list: the view names
+its arrays."""
 
 import functools
 import http.server
@@ -29,7 +30,8 @@ def server(tmp_path):
     """The folder that is served, and its address."""
     folder = tmp_path / "served"
     folder.mkdir()
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))) as server:
+    with http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield folder, f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -40,8 +42,11 @@ def server(tmp_path):
 def test_the_arrays_of_the_view_are_there(server, mount_at, tmp_path, path, zarr_format):
     folder, url = server
     values = np.random.default_rng(0).normal(size=(12, 4, 6)).astype("f4")
-    xr.Dataset({"t": (("time", "y", "x"), values)}).to_zarr(folder / path, zarr_format=zarr_format, consolidated=False,
-                                                           encoding={"t": {"chunks": (2, 4, 6)}})
-    # Places above the store are searched for consolidated metadata; what is missing there is not missing in the store.
+    xr.Dataset({"t": (("time", "y", "x"), values)}).to_zarr(folder / path, zarr_format=zarr_format,
+                                                            consolidated=False,
+                                                            encoding={"t": {"chunks": (2, 4, 6)}})
+    # Places above the store are searched for consolidated metadata; what is missing there is not
+    # missing in the store.
     place = mount_at(f"{url}/{path}", tmp_path / "m", {"v": VIEW})
-    np.testing.assert_array_equal(np.load(place / "views/v/epoch-0000/batch-000001.npy"), values[6:12].reshape(3, 2, 4, 6))
+    np.testing.assert_array_equal(np.load(place / "views/v/epoch-0000/batch-000001.npy"),
+                                  values[6:12].reshape(3, 2, 4, 6))

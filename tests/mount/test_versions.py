@@ -1,4 +1,5 @@
-"""A local store that changes or disappears while it is mounted: each object has one version, or it is ESTALE."""
+"""A local store that changes or disappears while it is mounted: each object has one version, or it
+is ESTALE."""
 
 import errno
 import json
@@ -12,7 +13,8 @@ import pytest
 import zarr
 
 STEPS = 32
-VIEW = {"v": {"name": "v", "window": {"time": 1}, "batch": {"size": 2}, "order": {"shuffle": "none"}}}
+VIEW = {"v": {"name": "v", "window": {"time": 1}, "batch": {"size": 2},
+              "order": {"shuffle": "none"}}}
 RAW = {"compressors": None}
 LAYOUTS = {
     "unsharded": {"chunks": (2, 256), **RAW},
@@ -27,13 +29,14 @@ SMALL = ("--memory", "24K", "--threads", "2")
 
 def values(version):
     """The rows of one version: row r holds r and the version, never the fill value."""
-    return (np.arange(STEPS, dtype="f4")[:, None] + np.linspace(0, 0.5, 256, dtype="f4") + 100 * version).astype("f4")
+    return (np.arange(STEPS, dtype="f4")[:, None] + np.linspace(0, 0.5, 256, dtype="f4")
+            + 100 * version).astype("f4")
 
 
 def create(path, layout, consolidated=False, **options):
     group = zarr.create_group(path, overwrite=True)
-    array = group.create_array("v", shape=(STEPS, 256), dtype="f4", fill_value=FILL, dimension_names=["time", "x"],
-                               **LAYOUTS[layout], **options)
+    array = group.create_array("v", shape=(STEPS, 256), dtype="f4", fill_value=FILL,
+                               dimension_names=["time", "x"], **LAYOUTS[layout], **options)
     if consolidated:
         zarr.consolidate_metadata(path)
     return array
@@ -49,7 +52,8 @@ def batch(mount, number, epoch=0):
 
 
 def rows(mount, number, epoch=0):
-    """The rows of a batch, or the errno of opening it. Batches of an epoch that was not read before are made for it."""
+    """The rows of a batch, or the errno of opening it. Batches of an epoch that was not read before
+    are made for it."""
     try:
         return np.load(batch(mount, number, epoch)).reshape(2, 256)
     except OSError as error:
@@ -61,7 +65,8 @@ def is_stale(got):
 
 
 def holds(got, version, number):
-    return not isinstance(got, int) and np.array_equal(got, values(version)[2 * number:2 * number + 2])
+    return not isinstance(got, int) and np.array_equal(got,
+                                                       values(version)[2 * number:2 * number + 2])
 
 
 def is_fill(got):
@@ -95,7 +100,8 @@ def test_what_is_written_over_is_stale_once_it_was_read(layout, mount_at, tmp_pa
     assert all(is_stale(got) or holds(got, 0, number) for number, got in enumerate(again))
     # The last object may have been read ahead, or not: of one version it is in any case.
     last = [rows(mount, number) for number in range(12, 16)] if "shards" in LAYOUTS[layout] else []
-    versions = {0 if holds(got, 0, 12 + i) else 1 for i, got in enumerate(last) if not is_stale(got)}
+    versions = {0 if holds(got, 0, 12 + i) else 1 for i, got in enumerate(last)
+                if not is_stale(got)}
     assert len(versions) <= 1
     if any(is_stale(got) for got in again + last):
         lines = [line for line in log(mount).splitlines() if "has changed since" in line]
@@ -114,7 +120,8 @@ def test_a_gap_that_is_filled_shifts_nothing(mount_at, tmp_path):
     array[4:6] = values(0)[4:6]
     settle()
     assert is_stale(rows(mount, 3, 1))
-    assert is_stale(got := rows(mount, 2, 1)) or is_fill(got)  # the gap: as in the first version, or an error
+    # the gap: as in the first version, or an error
+    assert is_stale(got := rows(mount, 2, 1)) or is_fill(got)
     assert "has changed since it was first read" in log(mount)
 
 
@@ -181,18 +188,23 @@ def test_a_store_that_is_moved_is_read_where_it_went(mount_at, tmp_path):
 
 @pytest.mark.says("store-one-version")
 @pytest.mark.parametrize("compressed", [False, True])
-def test_parts_of_a_chunk_that_is_rewritten_in_place_are_of_one_version(compressed, mount_at, tmp_path):
-    codec = {"compressors": zarr.codecs.BloscCodec(cname="lz4", clevel=1, shuffle="noshuffle", blocksize=4096)}
+def test_parts_of_a_chunk_that_is_rewritten_in_place_are_of_one_version(
+        compressed, mount_at, tmp_path):
+    codec = {"compressors": zarr.codecs.BloscCodec(cname="lz4", clevel=1, shuffle="noshuffle",
+                                                   blocksize=4096)}
     options = {"chunks": (STEPS, 8192), **(codec if compressed else RAW)}
     group = zarr.create_group(tmp_path / "s.zarr")
-    array = group.create_array("v", shape=(STEPS, 8192), dtype="f4", dimension_names=["time", "x"], **options)
+    array = group.create_array("v", shape=(STEPS, 8192), dtype="f4", dimension_names=["time", "x"],
+                               **options)
     rng = np.random.default_rng(0)
     data = rng.integers(0, 1 << 20, (STEPS, 8192)).astype("f4")
     array[...] = data
-    chunk = next(path for path in (tmp_path / "s.zarr/v").rglob("*") if path.is_file() and path.name != "zarr.json")
+    chunk = next(path for path in (tmp_path / "s.zarr/v").rglob("*")
+                 if path.is_file() and path.name != "zarr.json")
     other = zarr.create_array(tmp_path / "o.zarr", shape=(STEPS, 8192), dtype="f4", **options)
     other[...] = data[::-1]
-    bytes_of_other = next(p for p in (tmp_path / "o.zarr").rglob("*") if p.is_file() and p.name != "zarr.json").read_bytes()
+    bytes_of_other = next(p for p in (tmp_path / "o.zarr").rglob("*")
+                          if p.is_file() and p.name != "zarr.json").read_bytes()
     settle()
     mount = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", VIEW, "--memory", "160K")
     first = np.load(batch(mount, 0)).reshape(2, 8192)
@@ -258,6 +270,7 @@ def test_versions_are_counted(mount_at, tmp_path):
     before = json.loads((mount / ".batchfs/status.json").read_text())["store"]
     assert all(holds(rows(mount, number), 0, number) for number in range(STEPS // 2))
     store = json.loads((mount / ".batchfs/status.json").read_text())["store"]
-    assert store["object_versions"] >= STEPS // 2 and store["object_versions"] >= before["object_versions"]
+    assert (store["object_versions"] >= STEPS // 2
+            and store["object_versions"] >= before["object_versions"])
     assert store["object_versions_not_kept"] == 0
     assert "object_versions_not_kept" in (mount / ".batchfs/metrics").read_text()

@@ -1,4 +1,5 @@
-"""The Debian package, packed from the build and unpacked; root file systems to try packages in; and what is needed to mount."""
+"""The Debian package, packed from the build and unpacked; root file systems to try packages in; and
+what is needed to mount."""
 
 import os
 import pathlib
@@ -23,7 +24,8 @@ def package(tmp_path_factory):
     made = subprocess.run(["ninja", "-C", BUILD, "packaged"], capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
     folder = tmp_path_factory.mktemp("package")
-    done = subprocess.run(["cpack", "-G", "DEB", "-B", folder], cwd=BUILD, capture_output=True, text=True)
+    done = subprocess.run(["cpack", "-G", "DEB", "-B", folder], cwd=BUILD, capture_output=True,
+                          text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = folder.glob("*.deb")
     return file
@@ -41,18 +43,21 @@ def unpacked(package, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def bare_root():
-    """bare_root(SUITE, *packages): a root file system of that release of Debian, with these packages; kept for later runs."""
+    """bare_root(SUITE, *packages): a root file system of that release of Debian, with these
+    packages; kept for later runs."""
     if os.geteuid() != 0:
         pytest.skip("only root can change the root directory")
     if shutil.which("debootstrap") is None:
-        pytest.skip("debootstrap is not installed (tools/dependencies test-services): no root file system can be made")
+        pytest.skip("debootstrap is not installed (tools/dependencies test-services): no root file "
+                    "system can be made")
 
     def make(suite, *packages):
         folder = ROOTS / "-".join([suite, *packages])
-        done = subprocess.run([ROOT / "tools/packaging/debian_root", suite, folder, *packages], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run([ROOT / "tools/packaging/debian_root", suite, folder, *packages],
+                              capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            pytest.skip(f"debootstrap makes no {suite} on this machine: {done.stderr.strip()[-300:]}")
+            pytest.skip(f"debootstrap makes no {suite} on this machine: "
+                        f"{done.stderr.strip()[-300:]}")
         return folder
 
     return make
@@ -61,7 +66,8 @@ def bare_root():
 @pytest.fixture(scope="session")
 def can_mount():
     if not os.path.exists("/dev/fuse") or not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        pytest.skip("/dev/fuse is missing or cannot be opened: nothing can be mounted on this machine")
+        pytest.skip("/dev/fuse is missing or cannot be opened: nothing can be "
+                    "mounted on this machine")
 
 
 @pytest.fixture

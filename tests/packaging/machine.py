@@ -1,8 +1,9 @@
-"""A real systemd that starts services as it does on a machine, in namespaces of its own, for as long as a test takes.
+"""A real systemd that starts services as it does on a machine, in namespaces of its own, for as
+long as a test takes.
 
-It is process 1 of its namespace, sees this machine's files, and has its own /run, /etc (what it changes there is gone
-with it) and control groups. The package lies over /usr. Directories elsewhere are those of this machine; what is
-mounted there is seen by path().
+It is process 1 of its namespace, sees this machine's files, and has its own /run, /etc (what it
+changes there is gone with it) and control groups. The package lies over /usr. Directories elsewhere
+are those of this machine; what is mounted there is seen by path().
 """
 
 import os
@@ -17,8 +18,9 @@ SYSTEMD = pathlib.Path("/lib/systemd/systemd")
 TOOLS = ["unshare", "nsenter", "mount", "systemctl", "journalctl"]
 
 # Units of systemd that others name; none that this machine starts at boot.
-UNITS = """basic.target sysinit.target local-fs.target local-fs-pre.target remote-fs.target remote-fs-pre.target network.target
-network-online.target sockets.target timers.target paths.target slices.target swap.target shutdown.target umount.target
+UNITS = """basic.target sysinit.target local-fs.target local-fs-pre.target remote-fs.target
+remote-fs-pre.target network.target network-online.target sockets.target timers.target paths.target
+slices.target swap.target shutdown.target umount.target
 systemd-journald.service systemd-journald.socket systemd-journald-dev-log.socket""".split()
 
 BOOT = r"""set -e
@@ -37,7 +39,9 @@ mount --rbind /sys /sys
 mount -o remount,bind,ro /sys
 mount -t cgroup2 none /sys/fs/cgroup
 mkdir -p /run/units /run/generators /etc/batchfs /etc/systemd/journald.conf.d
-for unit in "$@" 'batchfs@.service' 'batchfs-end@.service'; do cp "/lib/systemd/system/$unit" /run/units; done
+for unit in "$@" 'batchfs@.service' 'batchfs-end@.service'; do
+  cp "/lib/systemd/system/$unit" /run/units
+done
 cp /lib/systemd/system-generators/systemd-fstab-generator /run/generators
 printf '[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=\n' > /etc/systemd/journald.conf.d/test.conf
 : > /etc/fstab
@@ -53,11 +57,13 @@ class NoMachine(Exception):
 
 def control_group():
     """A new control group of version 2."""
-    place = next((line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()
+    place = next((line.split()[1]
+                  for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()
                   if line.split()[2] == "cgroup2"), None)
     if place is None:
         raise NoMachine("there are no control groups of version 2")
-    own = next(line[3:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
+    own = next(line[3:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()
+               if line.startswith("0::"))
     for parent in (place + own, place):
         folder = pathlib.Path(parent) / f"batchfs-machine-{os.getpid()}"
         try:
@@ -81,8 +87,8 @@ class Machine:
         self.log = folder / "boot.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount", "--cgroup", "--uts", "--ipc",
-                 "sh", "-c", BOOT, "sh", folder, *UNITS],
+                ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount", "--cgroup", "--uts",
+                 "--ipc", "sh", "-c", BOOT, "sh", folder, *UNITS],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 preexec_fn=lambda: (self.group / "cgroup.procs").write_text(str(os.getpid())))
         try:
@@ -95,10 +101,12 @@ class Machine:
         """The number of its process 1, once it responds."""
         until = time.monotonic() + LONG
         while time.monotonic() < until and self.process.poll() is None:
-            children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            children = pathlib.Path(
+                f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
             if children:
                 self.first = int(children[0])
-                if self.path("/run/systemd/private").is_socket() and self.run("systemctl", "is-active", "basic.target").returncode == 0:
+                if (self.path("/run/systemd/private").is_socket()
+                        and self.run("systemctl", "is-active", "basic.target").returncode == 0):
                     self.run("systemctl", "start", "systemd-journald")
                     return self.first
             time.sleep(0.05)
@@ -106,12 +114,14 @@ class Machine:
 
     def run(self, *command, **options):
         """Runs a command on it, and returns the finished process."""
-        return subprocess.run(["nsenter", "-t", str(self.first), "-m", "-p", "-C", "-u", "-i", "--", *map(str, command)],
+        return subprocess.run(["nsenter", "-t", str(self.first), "-m", "-p", "-C", "-u", "-i",
+                               "--", *map(str, command)],
                               capture_output=True, text=True, timeout=LONG, check=False, **options)
 
     def good(self, *command):
         done = self.run(*command)
-        assert done.returncode == 0, f"{command}: {done.stderr}\n{self.run('journalctl', '-n', '30').stdout}"
+        assert done.returncode == 0, (
+            f"{command}: {done.stderr}\n{self.run('journalctl', '-n', '30').stdout}")
         return done.stdout
 
     def path(self, path):
@@ -127,14 +137,16 @@ class Machine:
         """Waits until the unit has these properties."""
         end = time.monotonic() + LONG
         while (now := self.properties(unit, *wanted)) != list(wanted.values()):
-            assert time.monotonic() < end, f"{unit}: {now}, not {wanted}\n{self.run('journalctl', '-n', '30').stdout}"
+            assert time.monotonic() < end, (
+                f"{unit}: {now}, not {wanted}\n{self.run('journalctl', '-n', '30').stdout}")
             time.sleep(0.02)
 
     def stop(self):
         self.process.send_signal(signal.SIGKILL)  # with the processes it started
         self.process.wait()
         until = time.monotonic() + LONG
-        while (self.group / "cgroup.events").read_text().splitlines()[0] != "populated 0" and time.monotonic() < until:
+        while ((self.group / "cgroup.events").read_text().splitlines()[0] != "populated 0"
+               and time.monotonic() < until):
             time.sleep(0.02)
         for folder, _, _ in os.walk(self.group, topdown=False):
             os.rmdir(folder)

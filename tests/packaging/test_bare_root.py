@@ -1,8 +1,10 @@
-"""The Debian package in root file systems of Debian 12 and 13 that have no compilers, as `tools/package deb --root` tries it.
+"""The Debian package in root file systems of Debian 12 and 13 that have no compilers, as
+`tools/package deb --root` tries it.
 
-The package of the release on which the tests run is packed from their build. That of another release is what
-`tools/package deb --root SUITE` made beforehand, in build/package/SUITE or in the folder that BATCHFS_PACKAGES names:
-compiling all of batchfs once more would take longer than all other tests.
+The package of the release on which the tests run is packed from their build. That of another
+release is what `tools/package deb --root SUITE` made beforehand, in build/package/SUITE or in the
+folder that BATCHFS_PACKAGES names: compiling all of batchfs once more would take longer than all
+other tests.
 """
 
 import os
@@ -25,13 +27,14 @@ def package_of(suite, request):
         return request.getfixturevalue("package")
     made = sorted((PACKAGES / suite).glob("batchfs_*.deb"))
     if not made:
-        pytest.skip(f"there is no package for {suite}; make it with tools/package deb --root {suite}")
+        pytest.skip(f"there is no package for {suite}; make it with tools/package "
+                    f"deb --root {suite}")
     return made[-1]
 
 
 def attempt(root, package):
-    return subprocess.run([sys.executable, ROOT / "tools/packaging/try_package", root, package], capture_output=True, text=True,
-                          check=False)
+    return subprocess.run([sys.executable, ROOT / "tools/packaging/try_package", root, package],
+                          capture_output=True, text=True, check=False)
 
 
 @pytest.mark.long
@@ -50,7 +53,8 @@ def test_the_package_works_in_a_debian_without_compilers(suite, bare_root, can_m
 
 @pytest.mark.long
 def test_a_package_of_another_release_is_refused(bare_root, can_mount, request):
-    """That the trial notices what cannot be installed; and why each release has a package of its own."""
+    """That the trial notices what cannot be installed; and why each release has a package of its
+    own."""
     own = platform.freedesktop_os_release().get("VERSION_CODENAME")
     if own not in SUITES:
         pytest.skip(f"the tests' build is not of {' or '.join(SUITES)}")
@@ -70,10 +74,11 @@ def test_a_program_that_reads_wrong_values_is_found(bare_root, can_mount, reques
     subprocess.run(["dpkg-deb", "-R", package_of(suite, request), unpacked], check=True)
     program = unpacked / "usr/bin/batchfs"
     program.rename(program.with_name("batchfs.real"))
-    program.write_text('#!/bin/sh\nif [ "$1" = cat ]; then exec batchfs.real "$@" --select time=#0:#9; fi\n'
-                       'exec batchfs.real "$@"\n')
+    program.write_text('#!/bin/sh\nif [ "$1" = cat ]; then exec batchfs.real "$@" --select '
+                       'time=#0:#9; fi\nexec batchfs.real "$@"\n')
     program.chmod(0o755)
-    subprocess.run(["dpkg-deb", "-b", unpacked, tmp_path / "wrong.deb"], check=True, capture_output=True)
+    subprocess.run(["dpkg-deb", "-b", unpacked, tmp_path / "wrong.deb"], check=True,
+                   capture_output=True)
     done = attempt(bare_root(suite), tmp_path / "wrong.deb")
     assert done.returncode == 1
     assert "the output of `batchfs cat` differs from what numpy wrote" in done.stderr

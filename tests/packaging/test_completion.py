@@ -39,9 +39,11 @@ def complete(good, tmp_path_factory):
     def run(*words):
         line = ["batchfs", *words]
         # compopt says how readline treats the words, and may be called only by readline itself.
-        program = (f'compopt() {{ :; }}; . {script}; COMP_WORDS=("$@"); COMP_CWORD={len(line) - 1}; '
+        program = (f'compopt() {{ :; }}; . {script}; COMP_WORDS=("$@"); '
+                   f'COMP_CWORD={len(line) - 1}; '
                    '_batchfs && printf "%s\\n" "${COMPREPLY[@]}"')
-        done = subprocess.run(["bash", "--norc", "-c", program, "bash", *line], capture_output=True, text=True)
+        done = subprocess.run(["bash", "--norc", "-c", program, "bash", *line], capture_output=True,
+                              text=True)
         assert done.stderr == ""
         return set(done.stdout.split())
 
@@ -77,7 +79,8 @@ def test_zsh_offers_every_command_and_option(good, commands, tmp_path):
     if shutil.which("zsh") is None:
         pytest.skip("zsh is not installed: its syntax was not checked")
     (tmp_path / "_batchfs").write_text(text)
-    done = subprocess.run(["zsh", "-f", "-n", tmp_path / "_batchfs"], capture_output=True, text=True)
+    done = subprocess.run(["zsh", "-f", "-n", tmp_path / "_batchfs"], capture_output=True,
+                          text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -92,9 +95,11 @@ def test_fish_offers_every_command_and_option(good, commands, tmp_path):
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed: its syntax was not checked")
     (tmp_path / "batchfs.fish").write_text(text)
-    done = subprocess.run(["fish", "--no-execute", tmp_path / "batchfs.fish"], capture_output=True, text=True)
+    done = subprocess.run(["fish", "--no-execute", tmp_path / "batchfs.fish"], capture_output=True,
+                          text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    asked = subprocess.run(["fish", "--no-config", "-c", f"source {tmp_path}/batchfs.fish; complete -C 'batchfs cat --decode '"],
+    asked = subprocess.run(["fish", "--no-config", "-c",
+                            f"source {tmp_path}/batchfs.fish; complete -C 'batchfs cat --decode '"],
                            capture_output=True, text=True)
     assert [line.split("\t")[0] for line in asked.stdout.splitlines()] == ["cf", "raw"]
 

@@ -1,4 +1,5 @@
-"""The GPUs that the built program and the reader's library have kernels for, read out of their fat binaries."""
+"""The GPUs that the built program and the reader's library have kernels for, read out of their fat
+binaries."""
 
 import os
 import pathlib
@@ -19,10 +20,11 @@ MAGIC, PTX_KIND, CODE_KIND = struct.pack("<I", 0xBA55ED50), 1, 2
 
 
 def images(data):
-    """(kind, architecture) of each image in the fat binaries of a file; cuobjdump --list-elf and --list-ptx show the same.
+    """(kind, architecture) of each image in the fat binaries of a file; cuobjdump --list-elf and
+    --list-ptx show the same.
 
-    A fat binary is a header (magic, version, size of the header, size of the images) and images: kind, version, size of
-    the header, size of the data, and at byte 28 the architecture."""
+    A fat binary is a header (magic, version, size of the header, size of the images) and images:
+    kind, version, size of the header, size of the data, and at byte 28 the architecture."""
     found, at = set(), data.find(MAGIC)
     while at >= 0:
         _, _, header, size = struct.unpack_from("<IHHQ", data, at)
@@ -55,7 +57,8 @@ def test_every_supported_card_has_a_kernel(name):
 def test_one_list_names_the_architectures():
     """No build file but gpu/architectures.cmake sets them."""
     setting = re.compile(r"set\(CMAKE_CUDA_ARCHITECTURES|CUDA_ARCHITECTURES\s+\d")
-    files = subprocess.run(["git", "-C", ROOT, "ls-files", "*CMakeLists.txt", "*.cmake", "tools/package", "tools/packaging"],
+    files = subprocess.run(["git", "-C", ROOT, "ls-files",
+                            "*CMakeLists.txt", "*.cmake", "tools/package", "tools/packaging"],
                            capture_output=True, text=True, check=True).stdout.split()
     setters = [name for name in files if setting.search((ROOT / name).read_text(errors="replace"))]
     assert setters == ["gpu/architectures.cmake"]

@@ -20,7 +20,8 @@ def helper(tmp_path_factory):
     """helper(*arguments): mount.batchfs of the build; gives the finished process."""
     link = tmp_path_factory.mktemp("sbin") / "mount.batchfs"
     link.symlink_to(PROGRAM)
-    return lambda *arguments: subprocess.run([link, *map(str, arguments)], capture_output=True, text=True)
+    return lambda *arguments: subprocess.run([link, *map(str, arguments)], capture_output=True,
+                                             text=True)
 
 
 @pytest.fixture
@@ -40,7 +41,8 @@ def options_of(directory):
 
 @pytest.mark.parametrize("generic", [
     "", "rw", "ro,nosuid,nodev,noexec,noatime", "defaults,_netdev,noauto,nofail,user=anna,users",
-    "x-systemd.automount,x-systemd.mount-timeout=1min,X-mount.mkdir,comment=mine", "relatime,lazytime,silent,nosymfollow",
+    "x-systemd.automount,x-systemd.mount-timeout=1min,X-mount.mkdir,comment=mine",
+    "relatime,lazytime,silent,nosymfollow",
 ])
 def test_options_of_every_file_system_are_passed_over(helper, weather, directory, generic):
     done = helper(weather, directory, "-n", "-o", generic, "-o", "memory=64M")
@@ -111,8 +113,10 @@ def test_mount_and_fstab(tmp_path, weather, directory, view):
         pytest.skip("unshare is not installed")
     sbin, table = tmp_path / "sbin", tmp_path / "fstab"
     view.rename(tmp_path / "view.json")
-    table.write_text(f"{weather} {directory} batchfs view={tmp_path}/view.json,noatime,_netdev,nofail,x-systemd.automount 0 0\n")
-    # mount(8) looks for helpers in /sbin only: one is laid over /sbin in a mount namespace of our own.
+    table.write_text(f"{weather} {directory} batchfs "
+                     f"view={tmp_path}/view.json,noatime,_netdev,nofail,x-systemd.automount 0 0\n")
+    # mount(8) looks for helpers in /sbin only: one is laid over /sbin in a mount namespace of our
+    # own.
     script = f"""set -e
 mkdir {sbin}
 mount -t tmpfs none {sbin}
@@ -137,8 +141,9 @@ umount {directory}
 
 @pytest.fixture
 def ordinary(weather, tmp_path_factory, can_mount):
-    """ordinary(script): runs it beside a store, a view and a directory, as this user, or as nobody where this is root: in a
-    mount namespace where everyone may use /dev/fuse, and fuse.conf is empty."""
+    """ordinary(script): runs it beside a store, a view and a directory, as this user, or as nobody
+    where this is root: in a mount namespace where everyone may use /dev/fuse, and fuse.conf is
+    empty."""
     for tool in ("fusermount3", "unshare", "setpriv"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed: mounting as an ordinary user cannot be tried")
@@ -157,9 +162,10 @@ def ordinary(weather, tmp_path_factory, can_mount):
     if os.geteuid() == 0:
         os.chown(folder / "mnt", NOBODY, NOBODY)
         command = ["unshare", "-m", "sh", "-c",
-                   f"mknod -m 666 {folder}/fuse c 10 229 && mount --bind {folder}/fuse /dev/fuse && "
-                   f"mount --bind {folder}/fuse.conf /etc/fuse.conf && "
-                   f"exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups sh {folder}/script"]
+                   f"mknod -m 666 {folder}/fuse c 10 229 && mount --bind {folder}/fuse /dev/fuse "
+                   f"&& mount --bind {folder}/fuse.conf /etc/fuse.conf && "
+                   f"exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups "
+                   f"sh {folder}/script"]
 
     def run(script):
         (folder / "script").write_text(f"set -e\ncd {folder}\n{script}")
@@ -181,14 +187,16 @@ od -An -c -N6 mnt/views/train/epoch-0000/batch-000001.npy
 """)
     assert (done.returncode, done.stderr) == (0, "")
     mounted, *listed, header = done.stdout.splitlines()
-    assert " fuse.batchfs " in mounted and {"ro", "nosuid", "nodev"} <= set(mounted.split()[5].split(","))
+    assert (" fuse.batchfs " in mounted
+            and {"ro", "nosuid", "nodev"} <= set(mounted.split()[5].split(",")))
     assert "epoch-0000" in listed and header.split() == ["223", "N", "U", "M", "P", "Y"]
 
 
 @pytest.mark.parametrize("command, words", [
     ("./batchfs mount --allow-other weather.zarr mnt", ["user_allow_other"]),
     ("./mount.batchfs weather.zarr mnt -o allow_other", ["user_allow_other"]),
-    ("./batchfs mount weather.zarr mnt; exec 9<mnt/store.json; ./batchfs umount mnt", ["a program still uses the mount"]),
+    ("./batchfs mount weather.zarr mnt; exec 9<mnt/store.json; ./batchfs umount mnt",
+     ["a program still uses the mount"]),
 ])
 def test_what_fusermount_says_is_the_reason(ordinary, command, words):
     """In the one line, not as another."""

@@ -15,13 +15,17 @@ import numpy as np
 import pytest
 import zarr
 
-sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).resolve().parents[1] / "faults")]
+sys.path[:0] = [str(pathlib.Path(__file__).parent),
+                str(pathlib.Path(__file__).resolve().parents[1] / "faults")]
 import kills
 from machine import Machine, NoMachine
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build/batchfs"))
-VIEW = {"name": "v", "window": {"time": 1}, "batch": {"size": 6}, "order": {"shuffle": "global", "seed": 7}, "epochs": 2}
-BATCHES = [f"views/v/epoch-{epoch:04}/batch-{batch:06}.npy" for epoch in range(2) for batch in range(8)]
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build/batchfs"))
+VIEW = {"name": "v", "window": {"time": 1}, "batch": {"size": 6},
+        "order": {"shuffle": "global", "seed": 7}, "epochs": 2}
+BATCHES = [f"views/v/epoch-{epoch:04}/batch-{batch:06}.npy" for epoch in range(2)
+           for batch in range(8)]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +42,8 @@ def machine(unpacked, can_mount, tmp_path_factory):
 def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "s.zarr"
     values = np.random.default_rng(0).normal(size=(48, 64, 128)).astype("f4")
-    zarr.create_group(path).create_array("field", data=values, chunks=(4, 64, 64), dimension_names=["time", "y", "x"])
+    zarr.create_group(path).create_array("field", data=values, chunks=(4, 64, 64),
+                                         dimension_names=["time", "y", "x"])
     return path
 
 
@@ -55,7 +60,8 @@ class Service:
 
     def configure(self, *options):
         self.machine.path(f"/etc/batchfs/{self.unit[8:]}.conf").write_text(
-            f"STORE={self.store}\nDIR={self.place}\nOPTIONS=--view {self.view} {' '.join(options)}\n")
+            f"STORE={self.store}\nDIR={self.place}\n"
+            f"OPTIONS=--view {self.view} {' '.join(options)}\n")
 
     def also(self, *settings):
         """Adds settings like `systemctl edit`."""
@@ -71,7 +77,8 @@ class Service:
         return json.loads((self.mnt / ".batchfs/status.json").read_text())
 
     def is_mounted(self):
-        return f" {self.place} " in pathlib.Path(f"/proc/{self.machine.first}/mountinfo").read_text()
+        return f" {self.place} " in pathlib.Path(
+            f"/proc/{self.machine.first}/mountinfo").read_text()
 
     def is_(self, **properties):
         self.machine.until(self.unit, **properties)
@@ -93,15 +100,16 @@ def expected(store, tmp_path_factory):
     files = {}
     for name in BATCHES:
         epoch, batch = re.findall(r"\d+", name)
-        done = subprocess.run([PROGRAM, "batch", store, "--view", folder / "view.json", "--epoch", epoch, "--batch", batch],
-                              capture_output=True, check=True)
+        done = subprocess.run([PROGRAM, "batch", store, "--view", folder / "view.json", "--epoch",
+                               epoch, "--batch", batch], capture_output=True, check=True)
         (folder / f"{epoch}-{batch}").write_bytes(done.stdout)
         files[name] = str(folder / f"{epoch}-{batch}")
     return files
 
 
 def test_the_units_are_right(machine):
-    done = machine.run("systemd-analyze", "verify", "--man=no", "batchfs@era5.service", "batchfs-end@era5.service")
+    done = machine.run("systemd-analyze", "verify", "--man=no", "batchfs@era5.service",
+                       "batchfs-end@era5.service")
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -145,7 +153,8 @@ def test_what_it_cannot_mount_is_in_the_journal(service):
     service.configure()
     service.also("Restart=no")
     assert service.machine.run("systemctl", "start", service.unit).returncode == 1
-    (line,) = (line for line in entries(service) if line["MESSAGE"].startswith("batchfs: mount failed: "))
+    (line,) = (line for line in entries(service)
+               if line["MESSAGE"].startswith("batchfs: mount failed: "))
     assert "/nowhere/s.zarr" in line["MESSAGE"]
 
 
@@ -167,7 +176,8 @@ def test_its_log_is_in_the_journal(service, store, tmp_path):
             (service.mnt / "arrays/field/chunks/0.0.0.npy").read_bytes()
         service.control("reload")
     until = time.monotonic() + 30
-    while len(told := [e for e in entries(service) if "field/0.0.0" in e["MESSAGE"]]) < 2 and time.monotonic() < until:
+    while len(told := [e for e in entries(service)
+                       if "field/0.0.0" in e["MESSAGE"]]) < 2 and time.monotonic() < until:
         time.sleep(0.1)
     assert len(told) >= 2 and len({entry["_PID"] for entry in told}) == 2
     assert {entry["PRIORITY"] for entry in told} == {"3"}
@@ -182,7 +192,8 @@ def test_it_ends_cleanly(service):
     with open(service.mnt / "arrays/field/values.npy", "rb", buffering=0) as file:
         file.read(100)
         service.control("stop")
-        assert service.machine.properties(service.unit, "ActiveState", "Result") == ["inactive", "success"]
+        assert service.machine.properties(service.unit, "ActiveState",
+                                          "Result") == ["inactive", "success"]
         assert not service.is_mounted()
         with pytest.raises(OSError):
             while file.read(1 << 20):
@@ -230,7 +241,8 @@ def test_the_watchdog_ends_what_hangs(service, reloaded):
     with open(service.mnt / "arrays/field/values.npy", "rb", buffering=0) as file:
         service.machine.good("kill", "-STOP", pid)
         service.is_(ActiveState="active", NRestarts="1")
-        assert np.frombuffer(file.read(1 << 30)[-4:], "f4")[0] == zarr.open_group(str(service.store))["field"][-1, -1, -1]
+        assert np.frombuffer(file.read(1 << 30)[-4:],
+                             "f4")[0] == zarr.open_group(str(service.store))["field"][-1, -1, -1]
     assert service.status()["pid"] != pid
     assert service.is_mounted()
 
@@ -246,7 +258,8 @@ def test_reload_is_for_another_version_and_other_options(service, expected):
         for name, file in files.items():
             assert file.read() == pathlib.Path(expected[name]).read_bytes()
     assert service.status()["memory_budget"] == 96 << 20 != budget
-    main, state, stored = service.machine.properties(service.unit, "MainPID", "ActiveState", "NFileDescriptorStore")
+    main, state, stored = service.machine.properties(service.unit, "MainPID", "ActiveState",
+                                                     "NFileDescriptorStore")
     assert main != first and (state, stored) == ("active", "2")
     assert service.machine.good("ps", "-o", "ppid=", service.status()["pid"]).strip() == main
     # A reloaded service survives a kill like a started one.
@@ -256,7 +269,8 @@ def test_reload_is_for_another_version_and_other_options(service, expected):
     service.control("reload")
     service.control("stop")
     assert not service.is_mounted()
-    assert service.machine.properties(service.unit, "ActiveState", "Result") == ["inactive", "success"]
+    assert service.machine.properties(service.unit, "ActiveState",
+                                      "Result") == ["inactive", "success"]
 
 
 def test_a_reload_in_vain_changes_nothing(service, expected):
@@ -267,11 +281,13 @@ def test_a_reload_in_vain_changes_nothing(service, expected):
     assert any("a view has changed" in entry["MESSAGE"] for entry in entries(service))
     assert service.machine.properties(service.unit, "MainPID", "ActiveState") == [*before, "active"]
     assert service.status()["pid"] == pid
-    assert (service.mnt / BATCHES[0]).read_bytes() == pathlib.Path(expected[BATCHES[0]]).read_bytes()
+    assert (service.mnt / BATCHES[0]).read_bytes() == pathlib.Path(
+        expected[BATCHES[0]]).read_bytes()
 
 
 def test_killed_for_good_it_leaves_no_dead_mount(service):
-    """Who looks there finds an empty directory, not `Transport endpoint is not connected`; and it can be started again."""
+    """Who looks there finds an empty directory, not `Transport endpoint is not connected`; and it
+    can be started again."""
     service.also("Restart=no")
     service.control("start")
     service.control("kill", "-s", "KILL")
@@ -308,7 +324,8 @@ def table(machine, store, tmp_path):
     unit = machine.good("systemd-escape", "-p", place).strip()
 
     def write(options):
-        machine.path("/etc/fstab").write_text(f"{store} {place} batchfs view={view},{options} 0 0\n")
+        machine.path("/etc/fstab").write_text(
+            f"{store} {place} batchfs view={view},{options} 0 0\n")
         machine.good("systemctl", "daemon-reload")
         return unit, place
 
@@ -320,7 +337,8 @@ def test_fstab(machine, table, expected):
     unit, place = table("_netdev,nofail,memory=64M")
     machine.good("systemctl", "start", f"{unit}.mount")
     assert machine.properties(f"{unit}.mount", "ActiveState", "Type") == ["active", "fuse.batchfs"]
-    assert (machine.path(place) / BATCHES[3]).read_bytes() == pathlib.Path(expected[BATCHES[3]]).read_bytes()
+    assert (machine.path(place) / BATCHES[3]).read_bytes() == pathlib.Path(
+        expected[BATCHES[3]]).read_bytes()
     assert "mounted on" in machine.good("journalctl", "-u", f"{unit}.mount", "-o", "cat")
     machine.good("systemctl", "stop", f"{unit}.mount")
     assert os.listdir(machine.path(place)) == []
@@ -330,12 +348,14 @@ def test_fstab_when_it_is_first_looked_at(machine, table, expected):
     unit, place = table("noauto,x-systemd.automount,x-systemd.idle-timeout=1s")
     machine.good("systemctl", "start", f"{unit}.automount")
     assert machine.properties(f"{unit}.mount", "ActiveState") == ["inactive"]
-    readers = [threading.Thread(target=lambda: machine.good("cat", place / BATCHES[5])) for _ in range(3)]
+    readers = [threading.Thread(target=lambda: machine.good("cat", place / BATCHES[5]))
+               for _ in range(3)]
     for reader in readers:
         reader.start()
     for reader in readers:
         reader.join()
-    assert (machine.path(place) / BATCHES[3]).read_bytes() == pathlib.Path(expected[BATCHES[3]]).read_bytes()
+    assert (machine.path(place) / BATCHES[3]).read_bytes() == pathlib.Path(
+        expected[BATCHES[3]]).read_bytes()
     assert machine.properties(f"{unit}.mount", "Result") == ["success"]
     machine.until(f"{unit}.mount", ActiveState="inactive")  # nobody reads
     assert machine.good("ls", place).split() == ["arrays", "store.json", "summary.txt", "views"]

@@ -10,7 +10,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from reader_servers import VIEWS, Server, mounted_at  # noqa: E402
 
 # The weather is the other tests'.
-_spec = importlib.util.spec_from_file_location("weather", pathlib.Path(__file__).resolve().parents[1] / "conftest.py")
+_spec = importlib.util.spec_from_file_location(
+    "weather", pathlib.Path(__file__).resolve().parents[1] / "conftest.py")
 helpers = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(helpers)
 

@@ -65,8 +65,8 @@ def values_of(data):
 
 
 def member(store, view, **options):
-    return subprocess.Popen([sys.executable, "-c", MEMBER, store, view], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            text=True, **options)
+    return subprocess.Popen([sys.executable, "-c", MEMBER, store, view], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True, **options)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def view_file(tmp_path):
 
 def script(text, *arguments, **options):
     """Runs Python, which must succeed; gives what it prints, as JSON."""
-    done = subprocess.run([sys.executable, "-c", text, *map(str, arguments)], capture_output=True, text=True, check=False,
-                          **options)
+    done = subprocess.run([sys.executable, "-c", text, *map(str, arguments)], capture_output=True,
+                          text=True, check=False, **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

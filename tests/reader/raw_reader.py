@@ -26,8 +26,8 @@ class RawReader:
         self.socket.settimeout(20)
         self.socket.connect(str(path))
         name = view.encode()
-        send(self.socket, HELLO,
-             struct.pack("<IIQqq16sII256s", 0, kinds, 0, rank, world, b"", len(name), device_mib, name))
+        send(self.socket, HELLO, struct.pack("<IIQqq16sII256s", 0, kinds, 0, rank, world, b"",
+                                             len(name), device_mib, name))
         self.view = receive(self.socket, WELCOME)[1]
 
     def batch(self, number):
@@ -36,7 +36,8 @@ class RawReader:
 
 
 class RawDecoder(RawReader):
-    """A rank that decodes for itself, but that it decodes nothing: its batches are of the GPU's memory."""
+    """A rank that decodes for itself, but that it decodes nothing: its batches are of the GPU's
+    memory."""
 
     def __init__(self, path, view, rank, world):
         super().__init__(path, view, kinds=HOST | OWN, rank=rank, world=world, device_mib=256)

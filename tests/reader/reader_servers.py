@@ -13,15 +13,18 @@ from watching import eventually
 
 import batchfs
 
-PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+PROGRAM = os.environ.get("BATCHFS",
+                         str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 
-TWO = {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 3}, "dtype": "float32",
-       "order": {"shuffle": "global", "seed": 3}, "epochs": 2, "formats": ["npy", "safetensors"]}
+TWO = {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 3},
+       "dtype": "float32", "order": {"shuffle": "global", "seed": 3}, "epochs": 2,
+       "formats": ["npy", "safetensors"]}
 VIEWS = {
     "two": TWO,
-    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6}, "formats": ["npy"]},
-    "half": {"name": "half", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6}, "dtype": "bfloat16",
-             "formats": ["safetensors"]},
+    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6},
+            "formats": ["npy"]},
+    "half": {"name": "half", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6},
+             "dtype": "bfloat16", "formats": ["safetensors"]},
     "drop": TWO | {"name": "drop", "batch": {"size": 3, "remainder": "drop"}},
     "pad": TWO | {"name": "pad", "batch": {"size": 3, "remainder": "pad"}},
 }
@@ -37,7 +40,8 @@ class Server:
             file = directory / f"{name}.json"
             file.write_text(json.dumps(view))
             files += ["--view", str(file)]
-        self.command = [PROGRAM, "serve", str(store), *files, "--socket", str(self.socket), *map(str, options)]
+        self.command = [PROGRAM, "serve", str(store), *files, "--socket", str(self.socket),
+                        *map(str, options)]
         self.start()
 
     def start(self):
@@ -84,4 +88,5 @@ def mounted_at(store, directory):
 
 def same(a, b):
     """The same bytes: NaN is as good as any."""
-    return a.dtype == b.dtype and a.shape == b.shape and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+    return (a.dtype == b.dtype and a.shape == b.shape
+            and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes())

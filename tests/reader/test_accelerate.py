@@ -36,14 +36,16 @@ if __name__ == "__main__":
     accelerator.load_state("state")
     from accelerate.data_loader import IterableDatasetShard
     data.set_epoch(0)
-    shard = IterableDatasetShard(data, batch_size=1, num_processes=2, process_index=accelerator.process_index)
+    shard = IterableDatasetShard(data, batch_size=1, num_processes=2,
+                                 process_index=accelerator.process_index)
     show([accelerator.process_index, found, [float(batch["t"].mean()) for batch in shard]])
 """
 
 
 def test_accelerate_leaves_a_loader_as_it_is(store, view_file, tmp_path):
     pytest.importorskip("torch"), pytest.importorskip("accelerate")
-    shown = run_script(tmp_path, ACCELERATE, store, view_file, processes=2, environment={"CUDA_VISIBLE_DEVICES": ""})  # it may have one GPU
+    shown = run_script(tmp_path, ACCELERATE, store, view_file, processes=2,
+                       environment={"CUDA_VISIBLE_DEVICES": ""})  # it may have one GPU
     assert sorted(rank for rank, *_ in shown) == [0, 1]
     expected = means(store, 0)
     for rank, values, of_a_shard in shown:
@@ -61,7 +63,8 @@ if __name__ == "__main__":
     workers, start, persistent = int(sys.argv[3]), sys.argv[4] or None, sys.argv[5] == "True"
     accelerator = Accelerator(cpu=True)
     data = batchfs.torch.BatchDataset(sys.argv[1], sys.argv[2])
-    loader = DataLoader(data, batch_size=None, num_workers=workers, multiprocessing_context=start, persistent_workers=persistent)
+    loader = DataLoader(data, batch_size=None, num_workers=workers, multiprocessing_context=start,
+                        persistent_workers=persistent)
     loader = accelerator.prepare(loader)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -72,11 +75,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("workers", "start", "persistent"), [(0, "", False), (2, "fork", False), (2, "spawn", True)])
-def test_accelerate_takes_a_data_loader_of_ones_own(store, view_file, tmp_path, workers, start, persistent):
+@pytest.mark.parametrize(("workers", "start", "persistent"),
+                         [(0, "", False), (2, "fork", False), (2, "spawn", True)])
+def test_accelerate_takes_a_data_loader_of_ones_own(store, view_file, tmp_path, workers, start,
+                                                    persistent):
     pytest.importorskip("torch"), pytest.importorskip("accelerate")
-    shown = run_script(tmp_path, OWN_LOADER, store, view_file, workers, start, persistent, processes=2,
-                       environment={"CUDA_VISIBLE_DEVICES": ""})
+    shown = run_script(tmp_path, OWN_LOADER, store, view_file, workers, start, persistent,
+                       processes=2, environment={"CUDA_VISIBLE_DEVICES": ""})
     assert sorted(rank for rank, *_ in shown) == [0, 1]
     for rank, length, found, said in shown:
         expected = [means(store, epoch)[rank::2] for epoch in range(2)]
@@ -93,8 +98,10 @@ if __name__ == "__main__":
     workers, start = int(sys.argv[3]), sys.argv[4] or None
     accelerator = Accelerator(cpu=True)
     data = batchfs.torch.BatchMap(sys.argv[1], sys.argv[2])
-    loader = accelerator.prepare(batchfs.torch.loader(data, num_workers=workers, multiprocessing_context=start))
-    found = [[batch["t"].mean(tuple(range(1, batch["t"].ndim))).tolist() for batch in loader] for _ in range(2)]
+    loader = accelerator.prepare(batchfs.torch.loader(data, num_workers=workers,
+                                                      multiprocessing_context=start))
+    found = [[batch["t"].mean(tuple(range(1, batch["t"].ndim))).tolist() for batch in loader]
+             for _ in range(2)]
     accelerator.end_training()
     show([accelerator.process_index, len(loader), found])
 """
@@ -103,7 +110,8 @@ if __name__ == "__main__":
 def samples_of_batches(store, epoch):
     """A number for each sample, of each batch of an epoch."""
     with batchfs.open(store, SHUFFLED, epoch=epoch) as data:
-        return [batch["t"].numpy().mean(axis=tuple(range(1, batch["t"].numpy().ndim))) for batch in data]
+        return [batch["t"].numpy().mean(axis=tuple(range(1, batch["t"].numpy().ndim)))
+                for batch in data]
 
 
 @pytest.mark.parametrize(("workers", "start"), [(0, ""), (2, "spawn")])
@@ -128,7 +136,8 @@ from torch.utils.data import DataLoader
 
 if __name__ == "__main__":
     accelerator = Accelerator(cpu=True)
-    loader = DataLoader(batchfs.torch.BatchDataset(sys.argv[1], sys.argv[2]), batch_size=None, num_workers=int(sys.argv[3]))
+    loader = DataLoader(batchfs.torch.BatchDataset(sys.argv[1], sys.argv[2]), batch_size=None,
+                        num_workers=int(sys.argv[3]))
     found = []
     for batch in accelerator.prepare(loader):
         found += batch["t"].mean(tuple(range(1, batch["t"].ndim))).tolist()
@@ -138,11 +147,13 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_each_sample_comes_once_where_the_processes_do_not_divide_the_batches(store, view_file, tmp_path, workers):
+def test_each_sample_comes_once_where_the_processes_do_not_divide_the_batches(
+        store, view_file, tmp_path, workers):
     """accelerate divides the samples of a last batch for which it has too many processes."""
     pytest.importorskip("torch"), pytest.importorskip("accelerate")
     view_file.write_text(json.dumps(SHUFFLED | {"batch": {"size": 8}}))
-    shown = dict(run_script(tmp_path, SAMPLES, store, view_file, workers, processes=2, environment={"CUDA_VISIBLE_DEVICES": ""}))
+    shown = dict(run_script(tmp_path, SAMPLES, store, view_file, workers, processes=2,
+                            environment={"CUDA_VISIBLE_DEVICES": ""}))
     assert set(shown) == {0, 1}
     values = xr.open_zarr(store).t.values.astype("f4")
     expected = values.mean(axis=tuple(range(1, values.ndim)))

@@ -1,5 +1,5 @@
-"""PyTorch and DALI. The logic of workers and ranks is tested with a stand-in for torch as well: it is large, and not
-everywhere."""
+"""PyTorch and DALI. The logic of workers and ranks is tested with a stand-in for torch as well: it
+is large, and not everywhere."""
 
 import json
 import subprocess
@@ -15,8 +15,10 @@ STAND_IN = """
 import sys, types, json
 torch = types.ModuleType("torch")
 torch.utils, data = types.ModuleType("torch.utils"), types.ModuleType("torch.utils.data")
-torch.distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: RANKS is not None,
-                                          get_rank=lambda: RANKS[0], get_world_size=lambda: RANKS[1])
+torch.distributed = types.SimpleNamespace(is_available=lambda: True,
+                                          is_initialized=lambda: RANKS is not None,
+                                          get_rank=lambda: RANKS[0],
+                                          get_world_size=lambda: RANKS[1])
 class IterableDataset:
     def __class_getitem__(cls, item): return cls
 data.IterableDataset = data.Dataset = data.DataLoader = IterableDataset
@@ -35,8 +37,9 @@ import batchfs.torch
 def with_stand_in(script, *arguments, environment=None):
     import os
 
-    done = subprocess.run([sys.executable, "-c", STAND_IN + script, *map(str, arguments)], capture_output=True, text=True,
-                          check=False, env=os.environ | (environment or {}))
+    done = subprocess.run([sys.executable, "-c", STAND_IN + script, *map(str, arguments)],
+                          capture_output=True, text=True, check=False,
+                          env=os.environ | (environment or {}))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -44,7 +47,8 @@ def with_stand_in(script, *arguments, environment=None):
 def test_workers_share_a_rank(server):
     script = """
 RANKS = (1, 2)
-made = batchfs.torch.BatchDataset(sys.argv[1], "one", transform=lambda tensors: tensors["t"].shape[0])
+made = batchfs.torch.BatchDataset(sys.argv[1], "one",
+                                  transform=lambda tensors: tensors["t"].shape[0])
 seen = []
 for worker in range(3):
     WORKER = types.SimpleNamespace(id=worker, num_workers=3)
@@ -70,7 +74,8 @@ made = batchfs.torch.BatchDataset(sys.argv[1], "one")
 print(json.dumps(found + [made.batches.rank, made.batches.world]))
 """
     assert with_stand_in(script, server.socket) == [0, 1, 2, 5]
-    assert with_stand_in(script, server.socket, environment={"RANK": "1", "WORLD_SIZE": "4"}) == [1, 4, 2, 5]
+    assert with_stand_in(script, server.socket,
+                         environment={"RANK": "1", "WORLD_SIZE": "4"}) == [1, 4, 2, 5]
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
@@ -81,7 +86,8 @@ def test_a_data_loader_keeps_the_order(server, workers):
     data = BatchDataset(server.socket, "two")
     expected = [batch["t"].numpy().copy() for batch in batchfs.open(server.socket, "two")]
     loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=workers)
-    assert all(same(batch["t"].numpy(), array) for batch, array in zip(loader, expected, strict=True))
+    assert all(same(batch["t"].numpy(), array)
+               for batch, array in zip(loader, expected, strict=True))
 
 
 def test_dali_gets_arrays_and_their_batches_stay(server):
@@ -98,17 +104,19 @@ def test_dali_gets_arrays_and_their_batches_stay(server):
 
 @pytest.mark.parametrize("place", ["server", "mounted"])
 def test_a_dali_pipeline_goes_through_epochs(place, request):
-    pytest.importorskip("nvidia.dali", reason="nvidia-dali-cuda130 is large; install it to test the pipeline itself")
+    pytest.importorskip("nvidia.dali", reason="nvidia-dali-cuda130 is large; install it to test "
+                                              "the pipeline itself")
     from nvidia.dali import fn, pipeline_def
 
     where = request.getfixturevalue(place)
     where = where.socket if place == "server" else where
     data = batchfs.open(where, "two")
 
-    @pipeline_def(batch_size=data.schema["batch_size"], num_threads=2, device_id=None, prefetch_queue_depth=2)
+    @pipeline_def(batch_size=data.schema["batch_size"], num_threads=2, device_id=None,
+                  prefetch_queue_depth=2)
     def pipeline():
-        return tuple(fn.external_source(source=batchfs.dali.Source(data, ["q", "t"]), num_outputs=2, no_copy=True,
-                                        cycle="raise"))
+        return tuple(fn.external_source(source=batchfs.dali.Source(data, ["q", "t"]), num_outputs=2,
+                                        no_copy=True, cycle="raise"))
 
     running = pipeline()
     running.build()

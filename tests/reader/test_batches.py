@@ -16,7 +16,8 @@ import batchfs
 
 @pytest.fixture(params=["shm", "files", "socket"])
 def dataset(request, server):
-    """dataset(view, **arguments): opened over the mount's socket, the mount's files, or a server without a mount."""
+    """dataset(view, **arguments): opened over the mount's socket, the mount's files, or a server
+    without a mount."""
 
     def opened(view="two", **arguments):
         if request.param == "socket":
@@ -32,7 +33,8 @@ def dataset(request, server):
 def test_batches_are_the_files_of_the_mount_byte_for_byte(dataset, mounted):
     for batch in dataset():
         for name in ("t", "q"):
-            file = mounted / f"views/two/epoch-{batch.epoch:04d}/batch-{batch.number:06d}/{name}.npy"
+            file = mounted / (
+                f"views/two/epoch-{batch.epoch:04d}/batch-{batch.number:06d}/{name}.npy")
             assert same(batch[name].numpy(), np.load(file))
 
 
@@ -41,7 +43,8 @@ def test_batches_are_what_the_command_writes(dataset, store, tmp_path):
     view.write_text(json.dumps(VIEWS["two"]))
     batch = dataset().batch(5, epoch=1)
     for name in ("t", "q"):
-        written = subprocess.run([PROGRAM, "batch", store, "--view", view, "--epoch", "1", "--batch", "5", "--tensor", name],
+        written = subprocess.run([PROGRAM, "batch", store, "--view", view, "--epoch", "1",
+                                  "--batch", "5", "--tensor", name],
                                  capture_output=True, check=True).stdout
         assert same(batch[name].numpy(), np.load(io.BytesIO(written)))
 
@@ -78,7 +81,8 @@ def test_indexing_is_as_a_list(dataset):
 
 def test_arrays_share_memory_and_are_read_only(dataset):
     tensor = dataset()[0]["t"]
-    ways = [tensor.numpy(), np.asarray(tensor), np.from_dlpack(tensor), np.asarray(memoryview(tensor._core))]
+    ways = [tensor.numpy(), np.asarray(tensor), np.from_dlpack(tensor),
+            np.asarray(memoryview(tensor._core))]
     for array in ways:
         assert array.ctypes.data == ways[0].ctypes.data
         assert not array.flags.writeable
@@ -211,7 +215,8 @@ def test_the_command_line_of_serve(fails, store, tmp_path):
     fails(2, "serve", store, "--view", view)
     (tmp_path / "file").touch()
     assert "not a socket" in fails(1, "serve", store, "--view", view, "--socket", tmp_path / "file")
-    assert "serve failed" in fails(1, "serve", store, "--view", view, "--socket", tmp_path / "missing" / "s")
+    assert "serve failed" in fails(1, "serve", store, "--view", view, "--socket",
+                                   tmp_path / "missing" / "s")
 
 
 @pytest.mark.parametrize("mode", ["shm", "files"])
@@ -228,6 +233,8 @@ while True:
         break
 (data or batchfs.open({str(mounted / "views/two")!r}, mode="shm"))[0]
 """
-    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ})
+    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                            env={**os.environ})
     assert failed.returncode == 1
-    assert "this process may have 40 (RLIMIT_NOFILE); raise it with ulimit -n" in failed.stderr.splitlines()[-1], failed.stderr
+    assert "this process may have 40 (RLIMIT_NOFILE); raise it with ulimit -n" in (
+        failed.stderr.splitlines()[-1]), failed.stderr

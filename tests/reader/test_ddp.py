@@ -1,5 +1,5 @@
-"""bench/ddp.py: ranks of torchrun that train from one mount and continue with other numbers of ranks, on processors; and
-that its checks find what is wrong."""
+"""bench/ddp.py: ranks of torchrun that train from one mount and continue with other numbers of
+ranks, on processors; and that its checks find what is wrong."""
 
 import copy
 import importlib.util
@@ -33,15 +33,16 @@ def order(epoch):
 
 
 def right_ranks():
-    """Expected results of eight ranks that read eleven batches each, three in an epoch, and save the state
-    before the last."""
+    """Expected results of eight ranks that read eleven batches each, three in an epoch, and save
+    the state before the last."""
     read = lambda epoch, number: [epoch, number, order(epoch)[number]]  # noqa: E731
     ranks = []
     for rank in range(WORLD):
-        after = {str(world): {"read": [read(3, 8 + rank + world * i) for i in range(3)], "right": [True] * 3}
-                 for world in RESUME if rank < world}
-        ranks.append({"rank": rank, "read": [read(i // 3, rank + WORLD * (i % 3)) for i in range(11)], "right": [True, True],
-                      "state": {"epoch": 3, "batches_done": 8}, "continued": after})
+        after = {str(world): {"read": [read(3, 8 + rank + world * i) for i in range(3)],
+                              "right": [True] * 3} for world in RESUME if rank < world}
+        ranks.append(
+            {"rank": rank, "read": [read(i // 3, rank + WORLD * (i % 3)) for i in range(11)],
+             "right": [True, True], "state": {"epoch": 3, "batches_done": 8}, "continued": after})
     return ranks
 
 
@@ -92,13 +93,16 @@ def spoil_continued_end(ranks):
 @pytest.mark.parametrize(("spoil", "found"), [
     (spoil_order, ["rank 3 did not read its batches in order"]),
     (spoil_batch_read_twice, ["rank 3 did not read its batches in order"]),
-    (spoil_epoch, ["rank 3 did not read its batches in order", "rank 3: the samples are not those of the plan"]),
+    (spoil_epoch,
+     ["rank 3 did not read its batches in order", "rank 3: the samples are not those of the plan"]),
     (spoil_samples, ["rank 7: the samples are not those of the plan"]),
     (spoil_bytes, ["rank 0: the bytes are not those of the mount's files"]),
-    (spoil_state, ["rank 5: after batch 5 of epoch 3 the state is {'epoch': 3, 'batches_done': 16}"]),
+    (spoil_state,
+     ["rank 5: after batch 5 of epoch 3 the state is {'epoch': 3, 'batches_done': 16}"]),
     (spoil_continued_order, ["rank 1 of 4 that continue did not read its batches in order"]),
     (spoil_continued_samples, ["rank 1 of 2 that continue: the samples are not those of the plan"]),
-    (spoil_continued_bytes, ["rank 0 of 4 that continue: the bytes are not those of the mount's files"]),
+    (spoil_continued_bytes,
+     ["rank 0 of 4 that continue: the bytes are not those of the mount's files"]),
     (spoil_continued_end, ["rank 3 of 4 that continue read 2 batches of 3"]),
 ])
 def test_each_mistake_is_found(ddp, spoil, found):
@@ -128,10 +132,14 @@ def test_ranks_train_and_continue_in_order_with_the_right_bytes(tmp_path, ranks,
     dims, shape = ("time", "latitude", "longitude"), (samples + 1, 8, 12)
     random = np.random.default_rng(0)
     fields = xr.Dataset({name: (dims, random.normal(size=shape).astype("f4")) for name in "uvt"})
-    fields.to_zarr(tmp_path / "fields.zarr", zarr_format=2, encoding={name: {"chunks": (3, 8, 12)} for name in "uvt"})
-    done = subprocess.run([sys.executable, PROGRAM, tmp_path / "fields.zarr", "--gpus", str(ranks), "--net", "small", "--mode", "client",
-                           "--steps", "4", "--batch", "1", "--resume", ",".join(map(str, resume)), "--json", tmp_path / "rows.json"],
-                          capture_output=True, text=True, check=False, timeout=600, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
+    fields.to_zarr(tmp_path / "fields.zarr", zarr_format=2,
+                   encoding={name: {"chunks": (3, 8, 12)} for name in "uvt"})
+    done = subprocess.run([sys.executable, PROGRAM, tmp_path / "fields.zarr", "--gpus", str(ranks),
+                           "--net", "small", "--mode", "client", "--steps", "4", "--batch", "1",
+                           "--resume", ",".join(map(str, resume)), "--json",
+                           tmp_path / "rows.json"], capture_output=True, text=True, check=False,
+                          timeout=600, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     row, = json.loads((tmp_path / "rows.json").read_text())
-    assert (row["ranks"], row["mode"], row["mistakes"], row["continued"]) == (ranks, "shm", [], resume)
+    assert (row["ranks"], row["mode"], row["mistakes"],
+            row["continued"]) == (ranks, "shm", [], resume)

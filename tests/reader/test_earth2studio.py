@@ -1,7 +1,9 @@
-"""The IO backend for earth2studio, called as its workflows call one: earth2studio itself is too large for the tests.
+"""The IO backend for earth2studio, called as its workflows call one: earth2studio itself is too
+large for the tests.
 
-Its documented interface: add_array(coords, array_name, data=None), write(x, coords, array_name). Coordinates are ordered
-dicts of numpy arrays; names are a string or an array of strings; tensors are torch's, which these are in DLPack's terms.
+Its documented interface: add_array(coords, array_name, data=None), write(x, coords, array_name).
+Coordinates are ordered dicts of numpy arrays; names are a string or an array of strings; tensors
+are torch's, which these are in DLPack's terms.
 """
 
 import collections
@@ -35,7 +37,8 @@ class Tensor:
 
 
 class Model:
-    """Its forecasts are numbers of (ensemble member, time, lead time, variable, latitude, longitude)."""
+    """Its forecasts are numbers of (ensemble member, time, lead time, variable, latitude,
+    longitude)."""
 
     def __init__(self, lat=LAT, lon=LON):
         self.lat, self.lon = lat, lon
@@ -56,7 +59,8 @@ class Model:
             for m, member in enumerate(members):
                 for t, time in enumerate(times):
                     buffer[m, t, 0] = self.forecast(member, time, step)
-            yield buffer, self.coords(ensemble=np.asarray(members), time=times, lead_time=lead_times(step, step + 1))
+            yield buffer, self.coords(ensemble=np.asarray(members), time=times,
+                                      lead_time=lead_times(step, step + 1))
 
 
 def lead_times(first, last):
@@ -71,8 +75,10 @@ def extract(x, coords, dim="variable"):
 
 
 def workflow(io, model, times=TIMES, members=(0,), at_once=1, fail_at=None, nsteps=STEPS):
-    """A workflow of an ensemble. With one member it has no ensemble dimension, like a deterministic one."""
-    total = model.coords(ensemble=np.arange(len(members)), time=times, lead_time=lead_times(0, nsteps + 1))
+    """A workflow of an ensemble. With one member it has no ensemble dimension, like a deterministic
+    one."""
+    total = model.coords(ensemble=np.arange(len(members)), time=times,
+                         lead_time=lead_times(0, nsteps + 1))
     if len(members) == 1:
         del total["ensemble"]
     names = total.pop("variable")
@@ -102,22 +108,27 @@ def check(path, model, members=(0,), nsteps=STEPS):
     np.testing.assert_array_equal(dataset.time.values, TIMES)
     np.testing.assert_array_equal(dataset.lead_time.values, lead_times(0, nsteps + 1))
     for v, name in enumerate(VARIABLES):
-        array = dataset[name] if "ensemble" in dataset.dims else dataset[name].expand_dims("ensemble")
+        array = (dataset[name] if "ensemble" in dataset.dims
+                 else dataset[name].expand_dims("ensemble"))
         assert array.dims[:3] == ("ensemble", "time", "lead_time") and array.dtype == "f4"
         for member in members:
             for t, time in enumerate(TIMES):
                 for step in range(nsteps + 1):
-                    np.testing.assert_array_equal(array.values[member, t, step], model.forecast(member, time, step)[v])
+                    np.testing.assert_array_equal(array.values[member, t, step],
+                                                  model.forecast(member, time, step)[v])
     return dataset
 
 
 def files(path):
-    return {str(one.relative_to(path)): one.read_bytes() for one in pathlib.Path(path).rglob("*") if one.is_file()}
+    return {str(one.relative_to(path)): one.read_bytes() for one in pathlib.Path(path).rglob("*")
+            if one.is_file()}
 
 
-@pytest.mark.parametrize("options, objects", [
-    ({}, len(TIMES) * (STEPS + 1)), ({"chunks": {"lead_time": 3, "lat": 7}}, len(TIMES) * 2 * 3),
-    ({"shards": {"lead_time": -1}, "codec": "blosc"}, len(TIMES)), ({"chunks": {"time": 2, "lead_time": 2}, "codec": "none"}, 3)])
+@pytest.mark.parametrize("options, objects",
+                         [({}, len(TIMES) * (STEPS + 1)),
+                          ({"chunks": {"lead_time": 3, "lat": 7}}, len(TIMES) * 2 * 3),
+                          ({"shards": {"lead_time": -1}, "codec": "blosc"}, len(TIMES)),
+                          ({"chunks": {"time": 2, "lead_time": 2}, "codec": "none"}, 3)])
 def test_a_deterministic_workflow(tmp_path, options, objects):
     model = Model()
     with PredictionBackend(tmp_path / "out.zarr", **options) as io:
@@ -126,7 +137,8 @@ def test_a_deterministic_workflow(tmp_path, options, objects):
     dataset = check(tmp_path / "out.zarr", model)
     np.testing.assert_array_equal(dataset.lat.values, LAT)
     np.testing.assert_array_equal(dataset.lon.values, LON)
-    assert len([name for name in files(tmp_path / "out.zarr") if name.startswith("t2m/c/")]) == objects
+    assert len([name for name in files(tmp_path / "out.zarr")
+                if name.startswith("t2m/c/")]) == objects
     assert not (tmp_path / "out.zarr/.batchfs").exists()
 
 
@@ -163,7 +175,8 @@ def test_labels_say_where_values_go(tmp_path):
             part = rng.normal(size=(1, 9, 11)).astype("f4")
             part = np.where(fresh, part, want[np.ix_(t, lat, lon)])
             want[np.ix_(t, lat, lon)] = part
-            io.write(Tensor(part), {"time": TIMES[t].astype("M8[s]"), "lat": LAT[lat], "lon": LON[lon]}, "t2m")
+            io.write(Tensor(part),
+                     {"time": TIMES[t].astype("M8[s]"), "lat": LAT[lat], "lon": LON[lon]}, "t2m")
     got = opened(tmp_path / "out.zarr").t2m
     np.testing.assert_array_equal(got.values, want)
     assert got.attrs == {"units": "K"} and np.isnan(want).any()
@@ -193,12 +206,14 @@ def test_a_workflow_that_failed_is_continued(tmp_path):
     with PredictionBackend(begun) as io:
         workflow(io, model, members=members)
     assert files(begun) == files(whole)
-    assert all((begun / name).stat().st_ino == inode for name, inode in there.items())  # not written again
+    # not written again
+    assert all((begun / name).stat().st_ino == inode for name, inode in there.items())
 
 
 def test_what_is_refused(tmp_path):
     coords = {"time": TIMES, "lat": LAT, "lon": LON}
-    here, values = {"time": TIMES[:1], "lat": LAT, "lon": LON}, np.zeros((1, len(LAT), len(LON)), "f4")
+    here, values = {"time": TIMES[:1], "lat": LAT, "lon": LON}, np.zeros(
+        (1, len(LAT), len(LON)), "f4")
     io = PredictionBackend(tmp_path / "out.zarr")
     io.add_array(coords, "t2m")
 
@@ -212,7 +227,8 @@ def test_what_is_refused(tmp_path):
     refused("other labels", io.add_array, coords | {"lat": LAT + 1}, "msl")
     refused("2 tensors are given for 1", io.write, [values, values], here, "t2m")
     refused("no array 'msl'", io.write, values, here, "msl")
-    refused("no label 2024-01-01T01", io.write, values, here | {"time": TIMES[:1] + np.timedelta64(1, "h")}, "t2m")
+    refused("no label 2024-01-01T01", io.write, values,
+            here | {"time": TIMES[:1] + np.timedelta64(1, "h")}, "t2m")
     refused("there twice", io.write, values.repeat(2, 0), here | {"time": TIMES[[0, 0]]}, "t2m")
     refused("has the dimensions", io.write, values[0], {"lat": LAT, "lon": LON}, "t2m")
     refused("has the shape", io.write, values[:, 1:], here, "t2m")
@@ -234,8 +250,10 @@ def test_another_run_is_refused(tmp_path):
     with pytest.raises(RuntimeError), PredictionBackend(tmp_path / "out.zarr") as io:
         io.add_array(coords, "t2m")
         raise RuntimeError
-    for other, options in ((coords | {"lat": LAT + 1}, {}), (coords, {"chunks": {"lat": 4}}), (coords, {"codec": "none"})):
-        with pytest.raises(batchfs.InvalidArgument, match="another run"), PredictionBackend(tmp_path / "out.zarr", **options) as io:
+    for other, options in ((coords | {"lat": LAT + 1}, {}), (coords, {"chunks": {"lat": 4}}),
+                           (coords, {"codec": "none"})):
+        with pytest.raises(batchfs.InvalidArgument, match="another run"), PredictionBackend(
+                tmp_path / "out.zarr", **options) as io:
             io.add_array(other, "t2m")
 
 

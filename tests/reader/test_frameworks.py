@@ -1,4 +1,5 @@
-"""Loaders and trainers of frameworks: each batch once, in the order of the view, and another order in each epoch.
+"""Loaders and trainers of frameworks: each batch once, in the order of the view, and another order
+in each epoch.
 
 They are large; where one is not installed its tests are skipped. Each runs in a process of its own.
 """
@@ -26,7 +27,7 @@ def view_file(tmp_path):
     return file
 
 
-# ---- counting batches, without a framework ----------------------------------------------------------------
+# ---- counting batches, without a framework -------------------------------------------------------
 
 
 def test_a_trainer_that_counts_batches_gets_the_next_epoch(store):
@@ -56,7 +57,7 @@ def test_the_same_dataset_of_another_rank(store):
         assert [batch.number for batch in second] == [1, 3, 5, 7, 9]
 
 
-# ---- PyTorch ----------------------------------------------------------------------------------------------
+# ---- PyTorch -------------------------------------------------------------------------------------
 
 LOADERS = """
 import sys
@@ -68,7 +69,8 @@ def epochs(loader, count):
 
 if __name__ == "__main__":
     store, view, method, persistent = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "True"
-    options = {"num_workers": 2, "multiprocessing_context": method, "persistent_workers": persistent}
+    options = {"num_workers": 2, "multiprocessing_context": method,
+               "persistent_workers": persistent}
     data = batchfs.torch.BatchDataset(store, view)
     next(iter(data))  # workers do not share this connection
     loader = batchfs.torch.loader(data, **options)
@@ -80,7 +82,8 @@ if __name__ == "__main__":
     mapped = epochs(loader, 1)
     by_number.set_epoch(1)
     mapped += epochs(loader, 1)
-    raw = [float(batch["t"].numpy().mean()) for batch in DataLoader(batchfs.open(store, view), batch_size=None, **options)]
+    raw = [float(batch["t"].numpy().mean())
+           for batch in DataLoader(batchfs.open(store, view), batch_size=None, **options)]
     show([first, again, mapped, raw])
 """
 
@@ -89,7 +92,8 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("method", METHODS)
 def test_workers_of_a_data_loader(store, view_file, tmp_path, method, persistent):
     pytest.importorskip("torch")
-    ((first, again, mapped, raw),) = run_script(tmp_path, LOADERS, store, view_file, method, persistent)
+    ((first, again, mapped, raw),) = run_script(tmp_path, LOADERS, store, view_file, method,
+                                                persistent)
     expected = [means(store, epoch) for epoch in range(2)]
     for found in (first, mapped):
         assert np.allclose(found, expected, rtol=1e-6)
@@ -103,7 +107,8 @@ import batchfs.torch
 if __name__ == "__main__":
     import torch
     torch.cuda.is_available = lambda: True  # the copy is made by a stand-in
-    batchfs.torch._in_pinned_memory = lambda batch: {name: tensor.clone() for name, tensor in batch.torch().items()}
+    batchfs.torch._in_pinned_memory = lambda batch: {name: tensor.clone()
+                                                     for name, tensor in batch.torch().items()}
     data = batchfs.torch.BatchDataset(sys.argv[1], sys.argv[2], pin=True)
     taken = []
     for batch in data:
@@ -119,7 +124,8 @@ if __name__ == "__main__":
 """
 
 
-def test_pinned_batches_are_the_same_and_the_state_counts_what_was_given_out(store, view_file, tmp_path):
+def test_pinned_batches_are_the_same_and_the_state_counts_what_was_given_out(
+        store, view_file, tmp_path):
     pytest.importorskip("torch")
     ((done, taken),) = run_script(tmp_path, RESUMING, store, view_file)
     assert done == 3
@@ -147,10 +153,11 @@ def test_the_rank_follows_torch_distributed(store, view_file, tmp_path):
     pytest.importorskip("torch")
     found = dict(run_script(tmp_path, RANKS, store, view_file, processes=2))
     expected = means(store, 0)
-    assert np.allclose(found[0], expected[0::2], rtol=1e-6) and np.allclose(found[1], expected[1::2], rtol=1e-6)
+    assert (np.allclose(found[0], expected[0::2], rtol=1e-6)
+            and np.allclose(found[1], expected[1::2], rtol=1e-6))
 
 
-# ---- Lightning ----------------------------------------------------------------------------------------------
+# ---- Lightning -----------------------------------------------------------------------------------
 
 FULL_SHM = """
 import sys
@@ -170,9 +177,10 @@ def test_no_space_in_dev_shm(store, view_file, tmp_path):
         pytest.skip("only root has a /dev/shm of its own")
     file = tmp_path / "script.py"
     file.write_text(SHOW + FULL_SHM)
-    full = 'mount -t tmpfs -o size=4k none /dev/shm && head -c 4096 /dev/zero > /dev/shm/full; exec "$@"'
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", full, "sh", sys.executable, file, store, view_file],
-                          capture_output=True, text=True, check=False)
+    full = ('mount -t tmpfs -o size=4k none /dev/shm && head -c 4096 /dev/zero > '
+            '/dev/shm/full; exec "$@"')
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", full, "sh", sys.executable, file,
+                           store, view_file], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
     for line in done.stdout.splitlines():
@@ -201,10 +209,12 @@ class Model(LightningModule):
         return torch.optim.SGD(self.parameters(), 1e-6)
 
 if __name__ == "__main__":
-    store, view, workers, devices, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-    options = {"accelerator": "cpu", "devices": devices, "strategy": "ddp" if devices > 1 else "auto", "logger": False,
-               "enable_progress_bar": False, "enable_model_summary": False, "num_sanity_val_steps": 0,
-               "default_root_dir": folder, "enable_checkpointing": False}
+    store, view, workers, devices, folder = (sys.argv[1], sys.argv[2], int(sys.argv[3]),
+                                             int(sys.argv[4]), sys.argv[5])
+    options = {"accelerator": "cpu", "devices": devices,
+               "strategy": "ddp" if devices > 1 else "auto", "logger": False,
+               "enable_progress_bar": False, "enable_model_summary": False,
+               "num_sanity_val_steps": 0, "default_root_dir": folder, "enable_checkpointing": False}
     model, data = Model(), BatchDataModule(store, view, train="train", val="val", workers=workers)
     trainer = Trainer(max_epochs=2, **options)
     trainer.fit(model, data)
@@ -222,8 +232,10 @@ import batchfs.torch
 if __name__ == "__main__":
     store, view, devices, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
     model = Model()
-    trainer = Trainer(max_epochs=1, accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto", logger=False,
-                      enable_progress_bar=False, enable_model_summary=False, default_root_dir=folder, enable_checkpointing=False)
+    trainer = Trainer(max_epochs=1, accelerator="cpu", devices=devices,
+                      strategy="ddp" if devices > 1 else "auto", logger=False,
+                      enable_progress_bar=False, enable_model_summary=False,
+                      default_root_dir=folder, enable_checkpointing=False)
     trainer.fit(model, batchfs.torch.loader(batchfs.torch.BatchMap(store, view)))
     show([trainer.global_rank, model.seen])
 """
@@ -234,19 +246,21 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 
 if __name__ == "__main__":
     store, view, folder = sys.argv[1:]
-    options = {"accelerator": "cpu", "devices": 1, "logger": False, "enable_progress_bar": False, "enable_model_summary": False,
-               "default_root_dir": folder, "max_epochs": 2}
+    options = {"accelerator": "cpu", "devices": 1, "logger": False, "enable_progress_bar": False,
+               "enable_model_summary": False, "default_root_dir": folder, "max_epochs": 2}
     data = BatchDataModule(store, view)
     saved = ModelCheckpoint(dirpath=folder, filename="{step}", every_n_train_steps=3, save_top_k=-1)
     whole, rest = Model(), Model()
     Trainer(callbacks=[saved], **options).fit(whole, data)
-    Trainer(enable_checkpointing=False, **options).fit(rest, data, ckpt_path=folder + "/step=3.ckpt")
+    Trainer(enable_checkpointing=False, **options).fit(rest, data,
+                                                       ckpt_path=folder + "/step=3.ckpt")
     show([whole.seen, rest.seen])
 """
 
 
 @pytest.mark.parametrize(("workers", "devices"), [(0, 1), (2, 1), (0, 2)])
-def test_a_lightning_trainer_sees_every_batch_in_each_epoch(store, view_file, tmp_path, workers, devices):
+def test_a_lightning_trainer_sees_every_batch_in_each_epoch(store, view_file, tmp_path, workers,
+                                                            devices):
     pytest.importorskip("torch"), pytest.importorskip("lightning.pytorch", exc_type=ImportError)
     split = SHUFFLED | {"split": {"parts": {"train": "rest", "val": [{"time": {"from": "#30"}}]}}}
     view_file.write_text(json.dumps(split))
@@ -255,7 +269,8 @@ def test_a_lightning_trainer_sees_every_batch_in_each_epoch(store, view_file, tm
     assert set(found) == set(range(devices))
     for rank, seen in found.items():
         for epoch in range(3 if devices == 1 else 2):
-            assert np.allclose(seen[f"train {epoch}"], means(store, epoch, part)[rank::devices], rtol=1e-5), epoch
+            assert np.allclose(seen[f"train {epoch}"], means(store, epoch, part)[rank::devices],
+                               rtol=1e-5), epoch
         assert len(seen["val"]) > 1
 
 
@@ -289,8 +304,8 @@ class Twice(LightningModule):
 
 if __name__ == "__main__":
     store, view, output, devices = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-    trainer = Trainer(accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto", logger=False,
-                      enable_progress_bar=False, callbacks=[PredictionWriter(output)])
+    trainer = Trainer(accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto",
+                      logger=False, enable_progress_bar=False, callbacks=[PredictionWriter(output)])
     try:
         trainer.predict(Twice(), BatchDataModule(store, predict=view), return_predictions=False)
     except RuntimeError as error:
@@ -306,14 +321,15 @@ def test_predictions_of_a_lightning_trainer(store, view_file, tmp_path, devices)
     if devices == 1:  # is stopped in the middle, and continued
         run_script(tmp_path, LIGHTNING_PREDICTS, store, view_file, output, 1, 2)
         assert not (output / "zarr.json").exists()
-    assert sorted(run_script(tmp_path, LIGHTNING_PREDICTS, store, view_file, output, devices, -1)) == list(range(devices))
+    assert sorted(run_script(tmp_path, LIGHTNING_PREDICTS, store, view_file, output, devices,
+                             -1)) == list(range(devices))
     truth = xr.open_zarr(store).t
     predicted = xr.open_zarr(output).t
     np.testing.assert_array_equal(predicted.values, (truth.values.astype("f4") * 2))
     assert predicted.dims == truth.dims and (predicted.time.values == truth.time.values).all()
 
 
-# ---- JAX, Keras ---------------------------------------------------------------------------------------------
+# ---- JAX, Keras ----------------------------------------------------------------------------------
 
 JAX = """
 import sys
@@ -327,12 +343,14 @@ data = batchfs.open(sys.argv[1], sys.argv[2])
 found = []
 for arrays in batchfs.jax.sharded(data, sharding):
     x = arrays["t"]
-    assert len(x.addressable_shards) == 8 and x.addressable_shards[0].data.shape[0] * 4 == x.shape[0]
+    assert (len(x.addressable_shards) == 8
+            and x.addressable_shards[0].data.shape[0] * 4 == x.shape[0])
     found.append(float(np.asarray(x).mean()))
 one = data.batch(0, epoch=0)
 same = bool((np.asarray(batchfs.jax.on_devices(one, sharding)["t"]) == one["t"].numpy()).all())
 try:
-    batchfs.jax.on_devices(one, NamedSharding(jax.make_mesh((8,), ("data",)), PartitionSpec("data")))
+    batchfs.jax.on_devices(one,
+                           NamedSharding(jax.make_mesh((8,), ("data",)), PartitionSpec("data")))
     refused = ""
 except batchfs.InvalidArgument as error:
     refused = str(error)
@@ -343,7 +361,8 @@ show([len(jax.devices()), found, same, refused])
 def test_jax_arrays_are_sharded_over_a_mesh(store, view_file, tmp_path):
     pytest.importorskip("jax")
     environment = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    ((devices, found, same, refused),) = run_script(tmp_path, JAX, store, view_file, environment=environment)
+    ((devices, found, same, refused),) = run_script(tmp_path, JAX, store, view_file,
+                                                    environment=environment)
     assert devices == 8 and same
     assert np.allclose(found, means(store, 0), rtol=1e-6)
     assert "remainder" in refused
@@ -375,5 +394,6 @@ def test_keras_trains_from_a_generator(store, view_file, tmp_path):
     pytest.importorskip("jax")
     if importlib.util.find_spec("keras") is None:  # importing it chooses the backend
         pytest.skip("keras is not installed")
-    ((count, seen),) = run_script(tmp_path, KERAS, store, view_file, environment={"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"})
+    ((count, seen),) = run_script(tmp_path, KERAS, store, view_file,
+                                  environment={"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"})
     assert seen[:2 * count] == [[epoch, number] for epoch in range(2) for number in range(count)]

@@ -81,8 +81,10 @@ def test_padded_batches_are_the_mounts(server, mounted):
 
 
 @pytest.mark.parametrize("view,left", [("two", 14), ("drop", 13), ("pad", 14)])
-@pytest.mark.parametrize("before,steps,after", [(2, 3, 2), (2, 3, 4), (4, 2, 1), (1, 5, 3), (3, 1, 2), (2, 0, 5), (2, 7, 3)])
-def test_going_on_with_another_world_reads_what_is_left_once(place, view, left, before, steps, after):
+@pytest.mark.parametrize("before,steps,after", [(2, 3, 2), (2, 3, 4), (4, 2, 1), (1, 5, 3),
+                                                (3, 1, 2), (2, 0, 5), (2, 7, 3)])
+def test_going_on_with_another_world_reads_what_is_left_once(place, view, left, before, steps,
+                                                             after):
     first, states = [], []
     for rank in range(before):
         data = place(view, rank=rank, world=before)
@@ -106,7 +108,8 @@ def test_going_on_with_another_world_reads_what_is_left_once(place, view, left, 
     if view == "two":
         assert together == rest
     elif view == "drop":
-        assert together == rest[:len(rest) // after * after] and len({len(mine) for mine in second}) == 1
+        assert together == rest[:len(rest) // after * after] and len({
+            len(mine) for mine in second}) == 1
     else:
         assert together[:len(rest)] == rest and len({len(mine) for mine in second}) == 1
         assert len(together) - len(rest) < after
@@ -118,15 +121,18 @@ def test_state_is_of_what_was_given_out(place):
     iteration = iter(data)
     for done in range(1, 4):
         next(iteration)
-        assert data.state_dict() == {"version": 1, "view": "two", "epoch": 0, "batch_size": 3, "batches_done": done}
+        assert data.state_dict() == {"version": 1, "view": "two", "epoch": 0, "batch_size": 3,
+                                     "batches_done": done}
     for _ in iteration:
         pass
-    assert data.state_dict() == {"version": 1, "view": "two", "epoch": 1, "batch_size": 3, "batches_done": 0}
+    assert data.state_dict() == {"version": 1, "view": "two", "epoch": 1, "batch_size": 3,
+                                 "batches_done": 0}
 
 
 def test_state_survives_loading_and_saving(place):
     data = place(rank=1, world=2)
-    data.load_state_dict({"version": 1, "view": "two", "epoch": 4, "batch_size": 3, "batches_done": 5})
+    data.load_state_dict({"version": 1, "view": "two", "epoch": 4, "batch_size": 3,
+                          "batches_done": 5})
     assert data.state_dict()["batches_done"] == 5
     iteration = iter(data)
     assert (next(iteration).number, data.state_dict()["batches_done"]) == (6, 7)
@@ -141,7 +147,8 @@ def test_state_of_another_batch_size(place):
         data.load_state_dict(state | {"batch_size": 5, "batches_done": 1})
 
 
-@pytest.mark.parametrize("change", [{"version": 2}, {"view": "one"}, {"batches_done": 15}, {"batches_done": -1}])
+@pytest.mark.parametrize("change", [{"version": 2}, {"view": "one"}, {"batches_done": 15},
+                                    {"batches_done": -1}])
 def test_states_that_do_not_fit(place, change):
     state = {"version": 1, "view": "two", "epoch": 0, "batch_size": 3, "batches_done": 2} | change
     with pytest.raises(ValueError):
@@ -168,7 +175,8 @@ def test_all_batches_can_be_held_at_once(place, prefetch):
 
 def test_pickling_opens_again(place):
     data = place(rank=1, world=2)
-    data.load_state_dict({"version": 1, "view": "two", "epoch": 3, "batch_size": 3, "batches_done": 4})
+    data.load_state_dict({"version": 1, "view": "two", "epoch": 3, "batch_size": 3,
+                          "batches_done": 4})
     again = pickle.loads(pickle.dumps(data))
     assert numbers(again) == numbers(data)
 

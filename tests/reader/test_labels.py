@@ -19,30 +19,40 @@ VIEWS = {
     "two": {"window": {"time": 1}, "variables": ["u"]},  # required by Server
     "plain": {"window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 3},
               "order": {"shuffle": "global", "seed": 5}},
-    "patches": {"window": {"time": 2, "latitude": {"size": 3, "stride": 2}, "longitude": {"size": 4, "wrap": True}},
-                "variables": ["t"], "batch": {"size": 7, "remainder": "pad"}, "order": {"shuffle": "global", "seed": 1}},
-    "stacked": {"window": {"time": 1}, "batch": {"size": 4}, "dtype": "float32",
-                "tensors": {"x": {"variables": ["t", "u"], "stack": "channel", "dims": ["channel", "latitude", "longitude"]},
-                            "y": {"variables": ["u"], "stack": "channel", "dims": ["channel", "latitude", "longitude"],
-                                  "offsets": {"time": [1]}},
-                            "z": {"variables": ["orography"]}}},
-    "coarse": {"window": {"time": 2}, "batch": {"size": 4},
-               "tensors": {"x": {"variables": ["u"], "coarsen": {"latitude": 2, "longitude": {"size": 4, "how": "max"}}},
-                           "y": {"variables": ["u"], "coarsen": {"longitude": 8}},
-                           "z": {"variables": ["t"], "coarsen": {"level": 3}}}},
-    "points": {"window": {"x": {"size": 2, "stride": 3}}, "variables": ["p"], "select": {"x": {"from": "#4"}},
-               "batch": {"size": 4}, "order": {"shuffle": "global"}},
-    "listed": {"window": {"x": 1}, "variables": ["p"], "select": {"x": ["#9", "#2", "#5", "#31", "#30"]}, "batch": {"size": 2}},
+    "patches": {"window": {"time": 2, "latitude": {"size": 3, "stride": 2},
+                           "longitude": {"size": 4, "wrap": True}},
+                "variables": ["t"], "batch": {"size": 7, "remainder": "pad"},
+                "order": {"shuffle": "global", "seed": 1}},
+    "stacked": {"window": {"time": 1}, "batch": {"size": 4}, "dtype": "float32", "tensors": {
+        "x": {"variables": ["t", "u"], "stack": "channel",
+              "dims": ["channel", "latitude", "longitude"]},
+        "y": {"variables": ["u"], "stack": "channel", "dims": ["channel", "latitude", "longitude"],
+              "offsets": {"time": [1]}},
+        "z": {"variables": ["orography"]}}},
+    "coarse": {"window": {"time": 2}, "batch": {"size": 4}, "tensors": {
+        "x": {"variables": ["u"],
+              "coarsen": {"latitude": 2, "longitude": {"size": 4, "how": "max"}}},
+        "y": {"variables": ["u"], "coarsen": {"longitude": 8}},
+        "z": {"variables": ["t"], "coarsen": {"level": 3}}}},
+    "points": {"window": {"x": {"size": 2, "stride": 3}}, "variables": ["p"],
+               "select": {"x": {"from": "#4"}}, "batch": {"size": 4},
+               "order": {"shuffle": "global"}},
+    "listed": {"window": {"x": 1}, "variables": ["p"],
+               "select": {"x": ["#9", "#2", "#5", "#31", "#30"]}, "batch": {"size": 2}},
     "noleap": {"window": {"day": 1}, "variables": ["c"], "batch": {"size": 2}},
     "leads": {"window": {"lead": 1}, "variables": ["l"], "batch": {"size": 2}},
-    "partial": {"window": {"time": {"size": 12, "edge": "partial"}}, "variables": ["t"], "batch": {"size": 1}},
-    "many": {"window": {"time": 1, "latitude": 1, "longitude": 1}, "variables": ["u"], "batch": {"size": 5000},
-             "order": {"shuffle": "global"}},
-    "sliced": {"xbatcher": {"input_dims": {"latitude": 3, "longitude": 5}, "batch_dims": {"time": 4}}, "variables": ["u"]},
-    "joined": {"xbatcher": {"input_dims": {"latitude": 3, "longitude": 5}, "concat_input_dims": True}, "variables": ["u"]},
+    "partial": {"window": {"time": {"size": 12, "edge": "partial"}}, "variables": ["t"],
+                "batch": {"size": 1}},
+    "many": {"window": {"time": 1, "latitude": 1, "longitude": 1}, "variables": ["u"],
+             "batch": {"size": 5000}, "order": {"shuffle": "global"}},
+    "sliced": {"xbatcher": {"input_dims": {"latitude": 3, "longitude": 5},
+                            "batch_dims": {"time": 4}}, "variables": ["u"]},
+    "joined": {"xbatcher": {"input_dims": {"latitude": 3, "longitude": 5},
+                            "concat_input_dims": True}, "variables": ["u"]},
 }
 for view_name, view in VIEWS.items():
-    view |= {"name": view_name} | {key: value for key, value in BATCH.items() if "xbatcher" not in view or key == "formats"}
+    view |= {"name": view_name} | {key: value for key, value in BATCH.items()
+                                   if "xbatcher" not in view or key == "formats"}
 
 
 def make_store(path):
@@ -53,21 +63,25 @@ def make_store(path):
     dataset = xr.Dataset(
         {"t": (dims, random.normal(280, 10, shape).astype("f4"),
                {"units": "K", "long_name": "temperature", "valid_range": [100.0, 400.0]}),
-         "q": (dims, random.uniform(0, 0.02, shape), {"units": "kg kg-1", "standard_name": "specific_humidity"}),
-         "u": (("time", "latitude", "longitude"), random.normal(size=(len(time), 8, 16)).astype("f4"),
+         "q": (dims, random.uniform(0, 0.02, shape),
+               {"units": "kg kg-1", "standard_name": "specific_humidity"}),
+         "u": (("time", "latitude", "longitude"),
+               random.normal(size=(len(time), 8, 16)).astype("f4"),
                {"units": "m s-1", "grid_mapping": "crs"}),
-         "orography": (("latitude", "longitude"), random.uniform(0, 5000, shape[2:]).astype("f4"), {"units": "m"}),
+         "orography": (("latitude", "longitude"), random.uniform(0, 5000, shape[2:]).astype("f4"),
+                       {"units": "m"}),
          "p": (("x", "band"), random.normal(size=(40, 2))),
          "c": (("day",), np.arange(5.0)),
          "l": (("lead",), np.arange(4.0))},
-        {"time": ("time", time, {"long_name": "valid time"}), "level": ("level", [500, 700, 850], {"units": "hPa"}),
+        {"time": ("time", time, {"long_name": "valid time"}),
+         "level": ("level", [500, 700, 850], {"units": "hPa"}),
          "latitude": ("latitude", np.linspace(70.0, -70.0, 8), {"units": "degrees_north"}),
          "longitude": ("longitude", np.arange(0, 360, 22.5), {"units": "degrees_east"}),
          "band": ["red", "nir"], "lead": np.arange(4) * np.timedelta64(6, "h").astype("m8[ns]"),
          "day": ("day", np.arange(5), {"units": "days since 2001-02-27", "calendar": "noleap"})})
     chunks = {"chunks": (7, 2, 5, 16)}
-    dataset.to_zarr(path, zarr_format=2, encoding={
-        "t": chunks, "q": chunks | {"dtype": "i2", "scale_factor": 1e-6, "add_offset": 0.01, "_FillValue": -32768}})
+    dataset.to_zarr(path, zarr_format=2, encoding={"t": chunks, "q": chunks | {
+        "dtype": "i2", "scale_factor": 1e-6, "add_offset": 0.01, "_FillValue": -32768}})
     return xr.open_zarr(path, drop_variables=["day"])  # without cftime xarray cannot open it
 
 
@@ -110,7 +124,8 @@ def provenance(places, data, batch):
     if batch.number >= data.schema["batches"]:
         directory /= f"rank-{batch.number}-of-{batch.number + 1}"
         return json.loads((directory / f"epoch-{batch.epoch:04}/batch-000000.json").read_text())
-    return json.loads((directory / f"epoch-{batch.epoch:04}/batch-{batch.number:06}.json").read_text())
+    return json.loads(
+        (directory / f"epoch-{batch.epoch:04}/batch-{batch.number:06}.json").read_text())
 
 
 @pytest.mark.says("handoff-labels")
@@ -143,15 +158,18 @@ def test_labels_find_the_samples_in_the_store(opened, weather):
     batch = opened("patches")[5]
     around = xr.concat([weather[1].t, weather[1].t], "longitude")
     for row in range(batch.samples):
-        first = {dim: int(np.flatnonzero(weather[1][dim].values == values[row])[0]) for dim, values in batch.labels.items()}
-        patch = around.isel({dim: slice(start, start + VIEWS["patches"]["window"][dim]["size"] if dim != "time" else start + 2)
+        first = {dim: int(np.flatnonzero(weather[1][dim].values == values[row])[0])
+                 for dim, values in batch.labels.items()}
+        patch = around.isel({dim: slice(start, start + VIEWS["patches"]["window"][dim]["size"]
+                                            if dim != "time" else start + 2)
                              for dim, start in first.items()})
         assert same(batch["t"].numpy()[row], patch.values)
 
 
 def test_a_padded_rank_repeats_samples(opened):
     data = opened("patches", rank=2, world=4)
-    numbers = np.concatenate([batch.index for rank in range(4) for batch in opened("patches", rank=rank, world=4)])
+    numbers = np.concatenate([batch.index for rank in range(4)
+                              for batch in opened("patches", rank=rank, world=4)])
     assert len(numbers) == 4 * len(data) * 7
     assert set(numbers.tolist()) == set(range(data.schema["samples"]))
 
@@ -206,13 +224,15 @@ def test_times_that_datetime64_cannot_hold_are_numbers_as_labels(opened, monkeyp
 def test_a_dataset_is_not_a_copy(opened):
     batch = opened("plain")[0]
     dataset = batch.xarray()
-    assert np.shares_memory(dataset.t.values, batch["t"].numpy()) and not dataset.t.values.flags.writeable
+    assert (np.shares_memory(dataset.t.values, batch["t"].numpy())
+            and not dataset.t.values.flags.writeable)
 
 
 def test_views_of_xbatcher(opened, weather):
     import xbatcher
     data = opened("sliced")
-    generator = xbatcher.BatchGenerator(weather[1][["u"]], {"latitude": 3, "longitude": 5}, batch_dims={"time": 4})
+    generator = xbatcher.BatchGenerator(weather[1][["u"]], {"latitude": 3, "longitude": 5},
+                                        batch_dims={"time": 4})
     for number, expected in enumerate(generator):
         batch = data[number]
         assert batch.index.tolist() == [number]
@@ -220,7 +240,8 @@ def test_views_of_xbatcher(opened, weather):
         assert same(dataset.u.values, expected.u.values)
         for dim in expected.u.dims:
             assert np.array_equal(dataset[dim], expected[dim])
-            assert batch.labels[dim].shape == (1,) and batch.labels[dim][0] == expected[dim].values[0]
+            assert (batch.labels[dim].shape == (1,)
+                    and batch.labels[dim][0] == expected[dim].values[0])
 
 
 def give(place, view, numbers, answers):
@@ -236,13 +257,15 @@ def equal_labels(one, other):
     assert all(same(one.labels[dim], other.labels[dim]) for dim in other.labels)
     for name in other.keys():
         assert one[name].coords.keys() == other[name].coords.keys()
-        assert all(same(one[name].coords[dim], other[name].coords[dim]) for dim in other[name].coords)
+        assert all(same(one[name].coords[dim], other[name].coords[dim])
+                   for dim in other[name].coords)
 
 
 @pytest.mark.parametrize("view", ["plain", "stacked", "sliced"])
 def test_labels_are_pickled_with_the_batch(opened, view):
     batch = opened(view)[1]
-    for copy in (pickle.loads(pickle.dumps(batch)), pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(batch))))):
+    for copy in (pickle.loads(pickle.dumps(batch)),
+                 pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(batch))))):
         equal_labels(copy, batch)
         xr.testing.assert_identical(copy.xarray(), batch.xarray())
     name = batch.keys()[0]

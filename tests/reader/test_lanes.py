@@ -1,4 +1,5 @@
-"""Lanes, homes and epochs of another length: the same batches for every number of ranks, and exact resumption."""
+"""Lanes, homes and epochs of another length: the same batches for every number of ranks, and exact
+resumption."""
 
 import warnings
 
@@ -20,7 +21,8 @@ ORDERS = {
     "short": {"shuffle": "block", "buffer": 3, "lanes": 6},
     "long": {"shuffle": "global", "lanes": 5},
 }
-MORE = {"drop": {"batch": {"size": 4, "remainder": "drop"}}, "short": {"epochs": {"count": 3, "samples": 77}},
+MORE = {"drop": {"batch": {"size": 4, "remainder": "drop"}},
+        "short": {"epochs": {"count": 3, "samples": 77}},
         "long": {"epochs": {"count": 3, "samples": 500}}}
 
 
@@ -35,7 +37,8 @@ def server(folder):
         warnings.simplefilter("ignore")
         xr.Dataset({"v": ("time", np.arange(TIMES, dtype="i4"))}).to_zarr(
             folder / "s.zarr", zarr_format=2, encoding={"v": {"chunks": (5,)}})
-    views = {name: VIEW | {"name": name, "order": order} | MORE.get(name, {}) for name, order in ORDERS.items()}
+    views = {name: VIEW | {"name": name, "order": order} | MORE.get(name, {})
+             for name, order in ORDERS.items()}
     server = Server(folder / "s.zarr", folder, views)
     yield server
     server.stop()
@@ -59,14 +62,17 @@ def test_ranks_of_every_world_have_the_same_batches(server, view):
     elif view == "short":
         # Positions 77 to 153 of the first pass.
         assert len(set(samples)) == len(samples) == 77
-        others = [s for epoch in (0, 2) for _, batch in values(batchfs.open(server.socket, view, epoch=epoch)) for s in batch]
+        others = [s for epoch in (0, 2)
+                  for _, batch in values(batchfs.open(server.socket, view, epoch=epoch))
+                  for s in batch]
         assert len(set(samples + others)) == TIMES
     elif view == "long":
         assert len(samples) == 500 and {samples.count(s) for s in range(TIMES)} <= {1, 2, 3}
     else:
         assert sorted(samples) == list(range(TIMES))
     for world in (2, 3, 4, 6):
-        ranks = [values(batchfs.open(server.socket, view, rank=rank, world=world, epoch=1)) for rank in range(world)]
+        ranks = [values(batchfs.open(server.socket, view, rank=rank, world=world, epoch=1))
+                 for rank in range(world)]
         together = sorted(batch for mine in ranks for batch in mine)
         assert together == (alone if view != "drop" else alone[:len(alone) // world * world])
 
@@ -94,4 +100,5 @@ def test_resuming_with_another_world_is_exact(server, view, before, after):
 def test_lanes_keep_the_batch_size(server):
     state = batchfs.open(server.socket, "global").state_dict()
     with pytest.raises(batchfs.InvalidArgument, match="lanes"):
-        batchfs.open(server.socket, "global").load_state_dict(state | {"batch_size": 8, "batches_done": 2})
+        batchfs.open(server.socket, "global").load_state_dict(
+            state | {"batch_size": 8, "batches_done": 2})

@@ -50,7 +50,8 @@ def idle(directory):
     return now["readers"] == now["leases"] == now["memory_bytes"] == 0
 
 
-@pytest.mark.parametrize("step", ["opened", "started", "one batch", "many batches", "an array", "the end"])
+@pytest.mark.parametrize("step",
+                         ["opened", "started", "one batch", "many batches", "an array", "the end"])
 def test_a_killed_reader_gives_everything_back(mounted, step):
     reader = subprocess.Popen([sys.executable, "-c", READER, mounted, step], stdout=subprocess.PIPE)
     assert reader.stdout.readline() == b"reached\n"
@@ -66,7 +67,8 @@ def test_leases_and_memory_go_with_the_arrays(own_mount):
     data = batchfs.open(own_mount, "two", prefetch=0)
     held = list(data)
     now = handoff(own_mount)
-    assert now["leases"] == 14 and now["memory_bytes"] >= sum(t.nbytes for b in held for t in b.values())
+    assert now["leases"] == 14 and now["memory_bytes"] >= sum(
+        t.nbytes for b in held for t in b.values())
     array = held[3]["t"].numpy()
     del held
     gc.collect()
@@ -77,8 +79,8 @@ def test_leases_and_memory_go_with_the_arrays(own_mount):
     del data
     gc.collect()
     assert eventually(lambda: idle(own_mount))
-    # The engine's cache for the next reader grows until it holds the store's chunks. A lease lost in
-    # each round would grow it in each.
+    # The engine's cache for the next reader grows until it holds the store's chunks. A lease lost
+    # in each round would grow it in each.
     used = []
     for _ in range(16):
         assert len(list(batchfs.open(own_mount, "two"))) == 14
@@ -143,7 +145,8 @@ def test_another_store_behind_the_same_socket_is_not_gone_on_with(serve, store, 
     iteration = iter(data)
     next(iteration)
     server.kill()
-    (tmp_path / "two.json").write_text(json.dumps(VIEWS["two"] | {"order": {"shuffle": "global", "seed": 4}}))
+    (tmp_path / "two.json").write_text(json.dumps(VIEWS["two"]
+                                                  | {"order": {"shuffle": "global", "seed": 4}}))
     server.start()
     with pytest.raises(batchfs.Error, match="the view has changed since this was opened"):
         list(iteration)
@@ -199,7 +202,8 @@ def test_another_user_reads_files(store, tmp_path_factory):
         script = ("import os, sys, batchfs, json\nos.setgid(65534); os.setuid(65534)\n"
                   f"data = batchfs.open('{base}/mnt', 'two')\n"
                   "print(json.dumps([data.mode, data.why_files, [b.number for b in data]]))")
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                              check=False)
         assert done.returncode == 0, done.stderr
         mode, why, numbers = json.loads(done.stdout)
         assert mode == "files" and why and numbers == list(range(14))
@@ -218,8 +222,10 @@ def test_another_user_is_refused_by_a_server(serve, tmp_path):
         if directory.stat().st_uid == os.geteuid():
             directory.chmod(0o755)
     server.socket.chmod(0o777)
-    script = (f"import os, batchfs\nos.setgid(65534); os.setuid(65534)\nbatchfs.open('{server.socket}', 'two')")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    script = ("import os, batchfs\nos.setgid(65534); os.setuid(65534)\n"
+              f"batchfs.open('{server.socket}', 'two')")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          check=False)
     assert done.returncode != 0 and "the user that batchfs runs as" in done.stderr
 
 
@@ -276,15 +282,17 @@ except KeyboardInterrupt:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(tmp_path / "s"))
     listener.listen()
-    reader = subprocess.Popen([sys.executable, "-c", script, tmp_path / "s"], stdout=subprocess.PIPE)
+    reader = subprocess.Popen([sys.executable, "-c", script, tmp_path / "s"],
+                              stdout=subprocess.PIPE)
     connection, _ = listener.accept()
     assert connection.recv(1000)
     reader.send_signal(signal.SIGINT)
     assert reader.communicate(timeout=60)[0] == b"interrupted\n"
 
 
-@pytest.mark.parametrize("answer", [b"x", b"\0" * 8, b"\xff" * 200, (8).to_bytes(4, "little") + b"\x41\0\1\0",
-                                    (72).to_bytes(4, "little") + b"\x40\0\1\0" + b"\xff" * 64])
+@pytest.mark.parametrize("answer",
+                         [b"x", b"\0" * 8, b"\xff" * 200, (8).to_bytes(4, "little") + b"\x41\0\1\0",
+                          (72).to_bytes(4, "little") + b"\x40\0\1\0" + b"\xff" * 64])
 def test_a_server_that_speaks_nonsense_is_an_error(tmp_path, answer):
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(tmp_path / "s"))
@@ -319,7 +327,8 @@ def test_a_server_ends_with_its_last_reader(serve):
 
 def test_a_server_ends_when_no_reader_comes(store, tmp_path):
     (tmp_path / "two.json").write_text(json.dumps(VIEWS["two"]))
-    command = [PROGRAM, "serve", store, "--view", tmp_path / "two.json", "--socket", tmp_path / "s", "--until-unused", "0.2"]
+    command = [PROGRAM, "serve", store, "--view", tmp_path / "two.json", "--socket", tmp_path / "s",
+               "--until-unused", "0.2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0 and "serving batches at" in done.stderr
     assert not (tmp_path / "s").exists()

@@ -15,10 +15,11 @@ import batchfs
 
 FORCINGS = [{"make": "cos_zenith"}, {"make": "sin_local_time"}]
 VIEW = {"name": "two", "window": {"time": {"size": 1, "stride": 1}}, "batch": {"size": 3},
-        "order": {"shuffle": "global", "seed": 3}, "dtype": "float32", "formats": ["npy", "npz", "safetensors"],
-        "tensors": {"x": {"variables": ["t", *FORCINGS, {"make": "ratio", "of": ["t", "orography"]}], "stack": "channel",
-                          "offsets": {"time": [-1, 0]}},
-                    "forcings": {"variables": FORCINGS, "stack": "channel", "offsets": {"time": [1]}}}}
+        "order": {"shuffle": "global", "seed": 3}, "dtype": "float32",
+        "formats": ["npy", "npz", "safetensors"], "tensors": {
+            "x": {"variables": ["t", *FORCINGS, {"make": "ratio", "of": ["t", "orography"]}],
+                  "stack": "channel", "offsets": {"time": [-1, 0]}},
+            "forcings": {"variables": FORCINGS, "stack": "channel", "offsets": {"time": [1]}}}}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,8 @@ def view_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def written(store, view_file):
     def npy(number, name):
-        command = [PROGRAM, "batch", store, "--view", view_file, "--batch", str(number), "--tensor", name]
+        command = [PROGRAM, "batch", store, "--view", view_file, "--batch", str(number), "--tensor",
+                   name]
         return np.load(io.BytesIO(subprocess.run(command, capture_output=True, check=True).stdout))
 
     return {(number, name): npy(number, name) for number in range(3) for name in ("x", "forcings")}
@@ -42,7 +44,8 @@ def mounted(store, directory, view_file):
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
     directory.mkdir()
-    subprocess.run([PROGRAM, "mount", str(store), str(directory), "--view", str(view_file)], check=True)
+    subprocess.run([PROGRAM, "mount", str(store), str(directory), "--view", str(view_file)],
+                   check=True)
     try:
         yield directory
     finally:
@@ -79,10 +82,12 @@ def test_the_files_of_a_mount_hold_the_same(store, view_file, written, tmp_path)
             for name in ("x", "forcings"):
                 assert same(np.load(base / f"{name}.npy"), written[number, name])
                 assert same(np.load(base.with_suffix(".npz"))[name], written[number, name])
-                assert same(load_file(base.with_suffix(".safetensors"))[name], written[number, name])
+                assert same(load_file(base.with_suffix(".safetensors"))[name],
+                            written[number, name])
         info = json.loads((directory / "views/two/schema.json").read_text())
-        assert info["tensors"][0]["channels"] == ["t_500", "t_700", "t_850", "cos_zenith", "sin_local_time", "ratio_500",
-                                                  "ratio_700", "ratio_850"]
+        assert info["tensors"][0]["channels"] == ["t_500", "t_700", "t_850", "cos_zenith",
+                                                  "sin_local_time", "ratio_500", "ratio_700",
+                                                  "ratio_850"]
         assert info["tensors"][1]["channels"] == ["cos_zenith", "sin_local_time"]
         assert json.loads((directory / ".batchfs/status.json").read_text())["errors"] == 0
 
@@ -90,14 +95,16 @@ def test_the_files_of_a_mount_hold_the_same(store, view_file, written, tmp_path)
 # ---- coarsened tensors ----
 
 COARSE = {"latitude": 2, "longitude": 4}
-PAIRS = {"name": "two", "window": {"time": {"size": 2, "stride": 1}}, "batch": 3, "formats": ["npy", "zarr"],
-         "order": {"shuffle": "global", "seed": 1},
+PAIRS = {"name": "two", "window": {"time": {"size": 2, "stride": 1}}, "batch": 3,
+         "formats": ["npy", "zarr"], "order": {"shuffle": "global", "seed": 1},
          "tensors": {"low": {"variables": ["t"], "coarsen": COARSE}, "high": {"variables": ["t"]},
-                     "sums": {"variables": ["t"], "coarsen": {"time": {"size": 2, "how": "sum"}, **COARSE}}}}
+                     "sums": {"variables": ["t"],
+                              "coarsen": {"time": {"size": 2, "how": "sum"}, **COARSE}}}}
 
 
 def test_coarsened_batches_and_their_labels(store, tmp_path):
-    """By a server and a mount, and as files: xarray.coarsen of the store's values and coordinates."""
+    """By a server and a mount, and as files: xarray.coarsen of the store's values and
+    coordinates."""
     import xarray as xr
 
     data = xr.open_zarr(store).t.load().astype("f8")
@@ -107,7 +114,8 @@ def test_coarsened_batches_and_their_labels(store, tmp_path):
         batch = next(iter(batchfs.open(server.socket, "two")))
         opened = batch.xarray()
         assert opened.low.dims == ("sample", "low_time", "level", "latitude", "longitude")
-        assert opened.high.dims == ("sample", "high_time", "level", "high_latitude", "high_longitude")
+        assert opened.high.dims == ("sample", "high_time", "level", "high_latitude",
+                                    "high_longitude")
         for dim in COARSE:
             np.testing.assert_allclose(opened[dim].values, means[dim].values, rtol=1e-6)
             assert opened[dim].dtype == means[dim].dtype

@@ -1,5 +1,5 @@
-"""Fetches of the machines of a cluster: a server for each, which reads the chunks of its ranks from one origin that
-counts bytes."""
+"""Fetches of the machines of a cluster: a server for each, which reads the chunks of its ranks from
+one origin that counts bytes."""
 
 import http.server
 import json
@@ -85,7 +85,8 @@ def origin(tmp_path_factory):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         xr.Dataset({"v": (("time", "x"), values)}).to_zarr(
-            folder / "s.zarr", zarr_format=2, encoding={"v": {"chunks": (CHUNK, 16), "compressors": [Zstd(1)]}})
+            folder / "s.zarr", zarr_format=2,
+            encoding={"v": {"chunks": (CHUNK, 16), "compressors": [Zstd(1)]}})
     origin = Origin(folder)
     yield origin
     origin.shutdown()
@@ -93,8 +94,8 @@ def origin(tmp_path_factory):
 
 def view_of(order):
     """With a home two epochs: prefetching reads into the next one."""
-    return {"name": "two", "window": {"time": {"size": 2, "stride": 1}}, "variables": ["v"], "batch": {"size": 4},
-            "order": order, "epochs": 2 if order.get("home") else 1}
+    return {"name": "two", "window": {"time": {"size": 2, "stride": 1}}, "variables": ["v"],
+            "batch": {"size": 4}, "order": order, "epochs": 2 if order.get("home") else 1}
 
 
 class Node:
@@ -136,13 +137,14 @@ def epoch_of(origin, folder, order, nodes, epoch, *options):
 
 def plan(origin, folder, order, nodes):
     (folder / "v.json").write_text(json.dumps(view_of(order)))
-    return json.loads(subprocess.run(
-        [PROGRAM, "plan", origin.folder / "s.zarr", "--view", folder / "v.json", "--json", "--world", str(WORLD),
-         "--nodes", str(nodes)], check=True, capture_output=True).stdout)
+    return json.loads(subprocess.run([PROGRAM, "plan", origin.folder / "s.zarr", "--view",
+                                      folder / "v.json", "--json", "--world", str(WORLD), "--nodes",
+                                      str(nodes)], check=True, capture_output=True).stdout)
 
 
 def stored(origin):
-    return sum(f.stat().st_size for f in pathlib.Path(origin.folder / "s.zarr" / "v").iterdir() if f.name[0].isdigit())
+    return sum(f.stat().st_size for f in pathlib.Path(origin.folder / "s.zarr" / "v").iterdir()
+               if f.name[0].isdigit())
 
 
 @pytest.mark.parametrize("nodes", [2, 8])
@@ -175,5 +177,6 @@ def test_with_homes_the_next_epoch_comes_from_the_cache(origin, tmp_path, nodes)
     assert sum(first) <= 1.15 * stored(origin)
     # New servers again: nothing is in memory.
     second = epoch_of(origin, tmp_path, order, nodes, 1, *cached)
-    assert sum(second) == pytest.approx(expected["bytes_fetched_in_next_epoch"], abs=0.01 * sum(first))
+    assert sum(second) == pytest.approx(expected["bytes_fetched_in_next_epoch"],
+                                        abs=0.01 * sum(first))
     assert sum(second) <= 0.05 * sum(first)

@@ -32,7 +32,8 @@ def test_the_values_are_those_of_zarr(field):
         assert data[-1].index.tolist() == [16, 17]
 
 
-@pytest.mark.parametrize("kind", ["path", "string", "relative", "yaml", "url", "one slash", "localhost"])
+@pytest.mark.parametrize("kind",
+                         ["path", "string", "relative", "yaml", "url", "one slash", "localhost"])
 def test_a_view_may_be_a_file_and_a_store_a_url(field, view_file, tmp_path, monkeypatch, kind):
     store, values = field
     view = view_file
@@ -45,7 +46,8 @@ def test_a_view_may_be_a_file_and_a_store_a_url(field, view_file, tmp_path, monk
         view = tmp_path / "view.yaml"
         view.write_text("window: {time: 1}\nvariables: [field]\nbatch: {size: 4}\n")
     if kind in ("url", "one slash", "localhost"):
-        store = {"url": "file://", "one slash": "FILE:", "localhost": "file://localhost"}[kind] + str(store)
+        store = ({"url": "file://", "one slash": "FILE:", "localhost": "file://localhost"}[kind]
+                 + str(store))
     with batchfs.open(store, view=view) as data:
         assert same(values_of(data), values)
 
@@ -55,13 +57,16 @@ def test_words_of_stores(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     here = str(tmp_path)
-    assert [store_word(place) for place in ("a", "/a", "file:/a", "FILE:///a", "file://localhost/a", "file://a", "icechunk+a", "icechunk+file:/a",
-                                            "reference::a.json")] == [
-        f"{here}/a", "/a", "/a", "/a", "/a", f"{here}/a", f"icechunk+{here}/a", "icechunk+/a", f"reference::{here}/a.json"]
+    assert [store_word(place)
+            for place in ("a", "/a", "file:/a", "FILE:///a", "file://localhost/a", "file://a",
+                          "icechunk+a", "icechunk+file:/a", "reference::a.json")] == [
+        f"{here}/a", "/a", "/a", "/a", "/a", f"{here}/a", f"icechunk+{here}/a", "icechunk+/a",
+        f"reference::{here}/a.json"]
     # The program refuses the last ones, and names the form to write.
     for place in ("s3://b/x", "HTTP://h/x", "icechunk+s3://b/x", "s3:/b/x", "file:x"):
         assert store_word(place) == place
-    assert local_path("file:x") is None and local_path("c:/x") == "c:/x" and local_path("s3:x") == "s3:x"
+    assert (local_path("file:x") is None and local_path("c:/x") == "c:/x"
+            and local_path("s3:x") == "s3:x")
 
 
 def test_nothing_waits_by_the_clock_where_a_server_is_started_or_found(field, runtime, monkeypatch):
@@ -78,15 +83,15 @@ def test_a_cache_directory_is_relative_to_the_program(tmp_path, monkeypatch):
     from batchfs._program import option_words
 
     monkeypatch.chdir(tmp_path)
-    assert option_words({"cache_dir": "cache", "anon": True, "follow_links": False, "threads": 2, "virtual": ["a=b", "c"],
-                         "tag": None}) == [f"--cache-dir={tmp_path}/cache", "--anon", "--threads=2", "--virtual=a=b",
-                                           "--virtual=c"]
+    assert option_words({"cache_dir": "cache", "anon": True, "follow_links": False,
+                         "threads": 2, "virtual": ["a=b", "c"], "tag": None}) == [
+        f"--cache-dir={tmp_path}/cache", "--anon", "--threads=2", "--virtual=a=b", "--virtual=c"]
 
 
 def test_ranks_epochs_and_options_are_those_of_every_dataset(field):
     store, values = field
-    with batchfs.open(store, view=VIEW | {"epochs": 3}, rank=1, world=2, epoch=2, prefetch=0, memory="32MB", threads=1,
-                      idle=60) as data:
+    with batchfs.open(store, view=VIEW | {"epochs": 3}, rank=1, world=2, epoch=2, prefetch=0,
+                      memory="32MB", threads=1, idle=60) as data:
         assert [batch.number for batch in data] == [1, 3] and data.epoch == 3
         state = data.state_dict()
     with batchfs.open(store, view=VIEW | {"epochs": 3}) as data:
@@ -96,19 +101,22 @@ def test_ranks_epochs_and_options_are_those_of_every_dataset(field):
 
 def test_part_chooses_from_a_split(field):
     store, values = field
-    view = VIEW | {"split": {"parts": {"train": [{"time": {"from": "#0", "to": "#12"}}], "val": "rest"}}}
+    view = VIEW | {"split": {"parts": {"train": [{"time": {"from": "#0", "to": "#12"}}],
+                                       "val": "rest"}}}
     train = batchfs.open(store, view=view, part="train")
     with train, batchfs.open(store, view=view, part="val") as val:
         assert same(np.concatenate([values_of(train), values_of(val)]), values)
         with pytest.raises(batchfs.NotFound, match="there are view-train, view-val"):
             batchfs.open(store, view=view, part="test")
-        with pytest.raises(batchfs.InvalidArgument, match="pass a part, part='view-train' for instance"):
+        with pytest.raises(batchfs.InvalidArgument,
+                           match="pass a part, part='view-train' for instance"):
             batchfs.open(store, view=view)
 
 
 def test_numpy_values_and_paths_in_a_view(field):
     store, values = field
-    view = VIEW | {"window": {"time": np.int64(1)}, "batch": {"size": np.int32(4)}, "variables": ("field",)}
+    view = VIEW | {"window": {"time": np.int64(1)}, "batch": {"size": np.int32(4)},
+                   "variables": ("field",)}
     with batchfs.open(store, view=view) as data:
         assert same(values_of(data), values)
     with pytest.raises(batchfs.InvalidArgument, match="cannot be written as JSON: object"):
@@ -130,7 +138,8 @@ def test_processes_of_a_job_share_one_server(field, view_file, runtime):
     assert eventually(lambda: not servers(runtime))
 
 
-def test_other_views_options_and_variables_have_other_servers(field, runtime, monkeypatch, tmp_path):
+def test_other_views_options_and_variables_have_other_servers(
+        field, runtime, monkeypatch, tmp_path):
     store, _ = field
     with contextlib.ExitStack() as stack:
         def count(store=store, view=VIEW, **options):
@@ -180,7 +189,8 @@ def test_a_killed_process_leaves_no_server(field, view_file, runtime, how):
 def test_a_process_killed_while_it_opens_leaves_no_server(view_file, runtime, how):
     """A store that does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        process = member(f"http://127.0.0.1:{silent.getsockname()[1]}/s.zarr", view_file, stderr=subprocess.DEVNULL)
+        process = member(f"http://127.0.0.1:{silent.getsockname()[1]}/s.zarr", view_file,
+                         stderr=subprocess.DEVNULL)
         silent.accept()[0].close()
         connection, _ = silent.accept()
         assert servers(runtime)
@@ -188,7 +198,8 @@ def test_a_process_killed_while_it_opens_leaves_no_server(view_file, runtime, ho
         process.communicate()
         assert eventually(lambda: not servers(runtime))
         connection.close()
-    for file in [*runtime.glob("*/*.lock"), *runtime.glob("*/*.session")]:  # of the killed one; held by nobody
+    # of the killed one; held by nobody
+    for file in [*runtime.glob("*/*.lock"), *runtime.glob("*/*.session")]:
         file.unlink()
 
 
@@ -269,8 +280,8 @@ if __name__ == "__main__":
 def test_a_dataset_works_in_other_processes(field, tmp_path, method):
     file = tmp_path / "program.py"
     file.write_text(PROCESSES)
-    done = subprocess.run([sys.executable, file, field[0], json.dumps(VIEW), method], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([sys.executable, file, field[0], json.dumps(VIEW), method],
+                          capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == [True, [0, 0, 0]]
 
@@ -312,7 +323,8 @@ def test_workers_of_a_data_loader(field, start):
     data = BatchDataset(store, view=VIEW)
     for epoch in range(2):
         data.set_epoch(epoch)
-        loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=2, multiprocessing_context=start)
+        loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=2,
+                                             multiprocessing_context=start)
         read = [batch["field"].numpy()[:, 0] for batch in loader]
         assert same(np.concatenate(read), values)
     data.batches.close()
@@ -321,8 +333,8 @@ def test_workers_of_a_data_loader(field, start):
 def test_further_stores_are_passed_on(tmp_path, field):
     store, values = field
     other, more = write_field(tmp_path / "more.zarr", 1)
-    view = {"sources": {"a": {}, "b": {"store": "more"}}, "window": {"time": 1}, "variables": ["field", "b:field"],
-            "batch": {"size": 18}, "order": {"shuffle": "none"}}
+    view = {"sources": {"a": {}, "b": {"store": "more"}}, "window": {"time": 1},
+            "variables": ["field", "b:field"], "batch": {"size": 18}, "order": {"shuffle": "none"}}
     with batchfs.open(store, view=view, stores={"more": other}) as data:
         (batch,) = data
         assert np.array_equal(batch["field"].numpy()[:, 0], values)
@@ -331,7 +343,8 @@ def test_further_stores_are_passed_on(tmp_path, field):
         assert len(again) == 1
         again.close()
     assert batchfs.plan(store, view, stores={"more": other}).samples == 18
-    assert batchfs.statistics(store, view, stores={"more": other}, per="none").variables["b:field"]["count"] == more.size
+    assert batchfs.statistics(store, view, stores={"more": other},
+                              per="none").variables["b:field"]["count"] == more.size
     with pytest.raises(batchfs.NotFound, match="add --store more=URL"):
         batchfs.open(store, view=view)
     with pytest.raises(batchfs.InvalidArgument, match="stores= gives further stores by name"):

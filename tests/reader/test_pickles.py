@@ -14,11 +14,14 @@ def test_a_batch_is_pickled_as_a_copy(server):
     data = batchfs.open(server.socket, "two")
     batch = data[13]
     copy = pickle.loads(pickle.dumps(batch))
-    assert (copy.epoch, copy.number, copy.samples) == (batch.epoch, batch.number, batch.samples) == (0, 13, 1)
+    assert (copy.epoch, copy.number, copy.samples) == (batch.epoch, batch.number,
+                                                       batch.samples) == (0, 13, 1)
     assert copy.keys() == batch.keys() and repr(copy) == repr(batch)
     for one, other in zip(copy, batch, strict=True):
-        assert (one.name, one.dtype, one.shape, one.dims, one.strides) == (other.name, other.dtype, other.shape, other.dims, other.strides)
-        assert same(one.numpy(), other.numpy()) and one.numpy().ctypes.data != other.numpy().ctypes.data
+        assert (one.name, one.dtype, one.shape, one.dims,
+                one.strides) == (other.name, other.dtype, other.shape, other.dims, other.strides)
+        assert (same(one.numpy(), other.numpy())
+                and one.numpy().ctypes.data != other.numpy().ctypes.data)
         assert same(np.from_dlpack(one), other.numpy())
         assert one.nbytes == other.nbytes and len(one) == len(other)
     again = pickle.loads(pickle.dumps(copy["t"]))
@@ -55,13 +58,14 @@ def test_a_data_loader_over_a_dataset(server, workers):
     torch = pytest.importorskip("torch")
     data = batchfs.open(server.socket, "two")
     expected = [batch["t"].numpy().copy() for batch in batchfs.open(server.socket, "two")]
-    loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=workers, timeout=60 if workers else 0)
+    loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=workers,
+                                         timeout=60 if workers else 0)
     for (t, q), array in zip(loader, expected, strict=True):
         assert same(t.numpy(), array) and same(t.torch().numpy(), array) and q.name == "q"
 
 
-@pytest.mark.parametrize("arguments", [{"rank": "1", "world": 2}, {"world": 2.0}, {"epoch": None}, {"prefetch": "2"},
-                                       {"device_memory": "1G"}])
+@pytest.mark.parametrize("arguments", [{"rank": "1", "world": 2}, {"world": 2.0}, {"epoch": None},
+                                       {"prefetch": "2"}, {"device_memory": "1G"}])
 def test_numbers_of_a_wrong_type(server, arguments):
     wrong = next(name for name, value in arguments.items() if not isinstance(value, int))
     with pytest.raises(TypeError, match=f"{wrong} is a whole number, not {arguments[wrong]!r}"):

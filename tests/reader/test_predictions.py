@@ -1,4 +1,5 @@
-"""batchfs.create: an identity model gives the input back, as xarray reads both; other oracles are numpy's."""
+"""batchfs.create: an identity model gives the input back, as xarray reads both; other oracles are
+numpy's."""
 
 import json
 import os
@@ -12,7 +13,8 @@ import batchfs
 from prediction_stores import GRID, OPTIONS, T, X, Y, identity, open_, same_bits, view_of
 from prediction_stores import data, store, truth  # noqa: F401 (fixtures)
 
-pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ, reason="Python would need the sanitizer's runtime")
+pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ,
+                                reason="Python would need the sanitizer's runtime")
 
 
 def test_whole_fields_come_back(store, truth, tmp_path):
@@ -27,14 +29,17 @@ def test_whole_fields_come_back(store, truth, tmp_path):
 @pytest.mark.parametrize("overlap", ["trim", "last"])
 def test_overlapping_windows_come_back_bit_for_bit(store, truth, tmp_path, overlap, shuffle):
     view = view_of(GRID, variables=["t"], order={"shuffle": shuffle})
-    result = identity(store, tmp_path / "o", view, overlap=overlap, chunks={"time": 3, "lat": 7, "lon": 10})
+    result = identity(store, tmp_path / "o", view, overlap=overlap,
+                      chunks={"time": 3, "lat": 7, "lon": 10})
     assert same_bits(result.t.values, truth.t.values)
 
 
 @pytest.mark.parametrize("overlap", ["mean", "cosine"])
 @pytest.mark.parametrize("name", ["t", "q"])
-def test_blended_windows_come_back_within_a_unit_in_the_last_place(store, truth, tmp_path, overlap, name):
-    result = identity(store, tmp_path / "o", view_of(GRID, variables=[name]), overlap=overlap, chunks={"lat": 9})
+def test_blended_windows_come_back_within_a_unit_in_the_last_place(
+        store, truth, tmp_path, overlap, name):
+    result = identity(store, tmp_path / "o", view_of(GRID, variables=[name]), overlap=overlap,
+                      chunks={"lat": 9})
     got, expected = result[name].values, truth[name].values
     assert got.dtype == expected.dtype
     assert (np.abs(got - expected) <= np.spacing(np.abs(expected))).all()
@@ -47,9 +52,11 @@ def starts_of(length, size, stride):
 @pytest.mark.parametrize("overlap", ["trim", "mean", "cosine", "last"])
 def test_overlap_against_numpy(store, truth, tmp_path, overlap):
     """Every sample predicts its own number: what an element gets says who had a share in it."""
-    view = view_of({"time": 1, "lat": {"size": 10, "stride": 4}, "lon": {"size": 8, "stride": 7}}, variables=["p"])
+    view = view_of({"time": 1, "lat": {"size": 10, "stride": 4}, "lon": {"size": 8, "stride": 7}},
+                   variables=["p"])
     result = identity(store, tmp_path / "o", view, overlap=overlap, chunks={"lat": 5, "lon": 11},
-                      predict=lambda batch: np.broadcast_to(batch.index[:, None, None, None] * np.float32(1.25), batch["p"].shape))
+                      predict=lambda batch: np.broadcast_to(
+                          batch.index[:, None, None, None] * np.float32(1.25), batch["p"].shape))
     total, weight = np.zeros((T, Y, X)), np.zeros((T, Y, X))
     best, nearest = np.full((T, Y, X), np.inf), np.full((T, Y, X), np.nan)
     number = 0
@@ -60,7 +67,8 @@ def test_overlap_against_numpy(store, truth, tmp_path, overlap):
         for k in range(size):
             if i > 0 and (o := starts[i - 1] + size - starts[i]) > 0 and k < o:
                 w[k] *= np.sin(np.pi / 2 * (k + 0.5) / o) ** 2
-            if i + 1 < len(starts) and (o := starts[i] + size - starts[i + 1]) > 0 and k >= size - o:
+            if i + 1 < len(starts) and (o := starts[i] + size
+                                        - starts[i + 1]) > 0 and k >= size - o:
                 w[k] *= np.sin(np.pi / 2 * (size - k - 0.5) / o) ** 2
         return w
 
@@ -68,7 +76,8 @@ def test_overlap_against_numpy(store, truth, tmp_path, overlap):
         for i, lat in enumerate(lats):
             for j, lon in enumerate(lons):
                 box = (t, slice(lat, lat + 10), slice(lon, lon + 8))
-                w = np.ones((10, 8)) if overlap == "mean" else np.outer(ramps(lats, i, 10), ramps(lons, j, 8))
+                w = np.ones((10, 8)) if overlap == "mean" else np.outer(
+                    ramps(lats, i, 10), ramps(lons, j, 8))
                 distance = ((np.arange(10) - 4.5)[:, None] ** 2 + (np.arange(8) - 3.5) ** 2)
                 if overlap == "last":
                     distance = np.full((10, 8), -number)
@@ -82,16 +91,18 @@ def test_overlap_against_numpy(store, truth, tmp_path, overlap):
     if overlap in ("mean", "cosine"):
         expected = np.where(weight > 0, total / np.where(weight > 0, weight, 1), np.nan)
     np.testing.assert_allclose(result.p.values, expected.astype("f4"), rtol=2e-7)
-    assert np.isnan(result.p.values[:, :, 36:]).all() and not np.isnan(result.p.values[:, :26, :36]).any()
+    assert (np.isnan(result.p.values[:, :, 36:]).all()
+            and not np.isnan(result.p.values[:, :26, :36]).any())
 
 
 @pytest.mark.parametrize("overlap", ["trim", "mean", "cosine", "last"])
 def test_windows_that_are_no_grid(store, truth, tmp_path, overlap):
     """A list of windows may lack some neighbours: their elements come from the existing windows."""
     chosen = [(0, 0, 0), (0, 6, 7), (0, 12, 0), (1, 0, 7), (1, 3, 7), (2, 18, 28), (2, 15, 21)]
-    view = view_of({"time": 1, "lat": {"size": 8, "stride": 1}, "lon": {"size": 8, "stride": 1}}, variables=["t"],
-                   samples={"list": str(tmp_path / "list.csv")})
-    rows = [f"{truth.time.values[a]},{float(truth.lat[b])!r},{float(truth.lon[c])!r}" for a, b, c in chosen]
+    view = view_of({"time": 1, "lat": {"size": 8, "stride": 1}, "lon": {"size": 8, "stride": 1}},
+                   variables=["t"], samples={"list": str(tmp_path / "list.csv")})
+    rows = [f"{truth.time.values[a]},{float(truth.lat[b])!r},{float(truth.lon[c])!r}"
+            for a, b, c in chosen]
     (tmp_path / "list.csv").write_text("\n".join(["time,lat,lon", *rows]) + "\n")
     result = identity(store, tmp_path / "o", view, overlap=overlap)
     covered = np.zeros((T, Y, X), bool)
@@ -123,7 +134,8 @@ def test_ragged_edges(store, truth, tmp_path, edge):
 def test_channels_are_taken_apart(store, truth, tmp_path):
     view = view_of({"time": 1}, dtype="float32", order={"shuffle": "global"}, tensors={
         "x": {"variables": ["p"], "stack": "channel", "dims": ["channel", "lat", "lon"]},
-        "y": {"variables": ["t", "p"], "stack": "channel", "dims": ["lat", "channel", "lon"], "offsets": {"time": [1]}}})
+        "y": {"variables": ["t", "p"], "stack": "channel", "dims": ["lat", "channel", "lon"],
+              "offsets": {"time": [1]}}})
     data = batchfs.open(store, view=view)
     with batchfs.create(tmp_path / "o", like=data) as out:
         for batch in data:
@@ -140,27 +152,33 @@ def test_channels_are_taken_apart(store, truth, tmp_path):
 def test_several_tensors_names_and_another_type(store, truth, tmp_path):
     view = view_of({"time": 1}, variables=["p", "kind"])
     result = identity(store, tmp_path / "o", view, name={"p": "pressure"})
-    assert same_bits(result.pressure.values, truth.p.values) and same_bits(result.kind.values, truth.kind.values)
+    assert same_bits(result.pressure.values, truth.p.values) and same_bits(
+        result.kind.values, truth.kind.values)
     result = identity(store, tmp_path / "f8", view, tensor="p", name="wide", dtype="float64")
-    assert same_bits(result.wide.values, truth.p.values.astype("f8")) and list(result.data_vars) == ["wide"]
+    assert (same_bits(result.wide.values, truth.p.values.astype("f8"))
+            and list(result.data_vars) == ["wide"])
 
 
 def test_leads_have_dimensions_of_their_own(store, truth, tmp_path):
     view = view_of({"time": {"size": 1, "stride": 3}}, tensors={
         "x": {"variables": ["p"]}, "y": {"variables": ["p"], "offsets": {"time": [1, 2, 4]}}})
-    result = identity(store, tmp_path / "o", view, tensor="y", time="lead", predict=lambda b: b["y"].numpy())
+    result = identity(store, tmp_path / "o", view, tensor="y", time="lead",
+                      predict=lambda b: b["y"].numpy())
     assert result.p.dims == ("init_time", "lead_time", "lat", "lon")
     starts = list(range(0, T - 4, 3))
     assert np.array_equal(result.init_time.values, truth.time.values[starts])
-    assert np.array_equal(result.lead_time.values.astype("m8[ns]"), np.array([6, 12, 24], "m8[h]").astype("m8[ns]"))
+    assert np.array_equal(result.lead_time.values.astype("m8[ns]"),
+                          np.array([6, 12, 24], "m8[h]").astype("m8[ns]"))
     for i, start in enumerate(starts):
         assert same_bits(result.p.values[i], truth.p.values[[start + 1, start + 2, start + 4]])
 
 
 def test_valid_times_of_several_leads_collide(store, truth, tmp_path):
-    view = view_of({"time": 1}, tensors={"y": {"variables": ["p"], "offsets": {"time": ["6h", "24h"]}}})
+    view = view_of({"time": 1},
+                   tensors={"y": {"variables": ["p"], "offsets": {"time": ["6h", "24h"]}}})
     data = batchfs.open(store, view=view)
-    with pytest.raises(batchfs.InvalidArgument, match="same elements of 'p', along 'time'.*overlap=\"last\".*time=\"lead\""):
+    with pytest.raises(batchfs.InvalidArgument,
+                       match="same elements of 'p', along 'time'.*overlap=\"last\".*time=\"lead\""):
         batchfs.create(tmp_path / "o", like=data)
     assert not (tmp_path / "o").exists()
     result = identity(store, tmp_path / "o", view, overlap="last")
@@ -168,18 +186,22 @@ def test_valid_times_of_several_leads_collide(store, truth, tmp_path):
 
 
 def test_a_number_for_each_sample(store, truth, tmp_path):
-    result = identity(store, tmp_path / "o", view_of(GRID, variables=["p"]), reduce="window", name="mean", dtype="f8",
+    result = identity(store, tmp_path / "o", view_of(GRID, variables=["p"]), reduce="window",
+                      name="mean", dtype="f8",
                       predict=lambda batch: batch["p"].numpy().astype("f8").mean((1, 2, 3)))
     assert result["mean"].dims == ("time", "lat", "lon")
     lats, lons = starts_of(Y, 8, 6), starts_of(X, 8, 7)
-    assert np.array_equal(result.lat.values, truth.lat.values[lats]) and np.array_equal(result.lon.values, truth.lon.values[lons])
-    expected = [[[truth.p.values[t, a:a + 8, b:b + 8].astype("f8").mean() for b in lons] for a in lats] for t in range(T)]
+    assert (np.array_equal(result.lat.values, truth.lat.values[lats])
+            and np.array_equal(result.lon.values, truth.lon.values[lons]))
+    expected = [[[truth.p.values[t, a:a + 8, b:b + 8].astype("f8").mean() for b in lons]
+                 for a in lats] for t in range(T)]
     np.testing.assert_allclose(result["mean"].values, expected, rtol=1e-12)
 
 
 def test_normalized_predictions(store, truth, tmp_path):
     statistics = {"p": {"mean": 1e5, "std": 100.0}}
-    view = view_of({"time": 1}, variables=["p"], normalize={"method": "zscore", "statistics": statistics})
+    view = view_of({"time": 1}, variables=["p"],
+                   normalize={"method": "zscore", "statistics": statistics})
     result = identity(store, tmp_path / "o", view, denormalize=True)
     np.testing.assert_allclose(result.p.values, truth.p.values, rtol=2e-7)
     assert result.p.attrs["units"] == "Pa"
@@ -191,8 +213,8 @@ def test_normalized_predictions(store, truth, tmp_path):
 @pytest.mark.parametrize("codec", ["zstd:1", "blosc:zstd:3", "gzip", "none"])
 def test_codecs_and_shards(store, truth, tmp_path, codec):
     import zarr
-    result = identity(store, tmp_path / "o", view_of({"time": 1}, variables=["p"]), codec=codec, chunks={"time": 2, "lat": 13},
-                      shards={"time": 8, "lat": -1})
+    result = identity(store, tmp_path / "o", view_of({"time": 1}, variables=["p"]), codec=codec,
+                      chunks={"time": 2, "lat": 13}, shards={"time": 8, "lat": -1})
     assert same_bits(result.p.values, truth.p.values)
     array = zarr.open_group(tmp_path / "o", mode="r")["p"]
     assert array.chunks == (2, 13, 36) and array.shards == (8, 26, 36)
@@ -250,28 +272,35 @@ def test_arrays_of_other_libraries(data, tmp_path, monkeypatch):
     target.write(batch, OnlyDlpack(batch["t"].numpy().copy(), 1))
     for name in ("torch", "cupy"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    with pytest.raises(batchfs.InvalidArgument, match="OnlyDlpack is on a GPU: pass a tensor of torch"):
+    with pytest.raises(batchfs.InvalidArgument,
+                       match="OnlyDlpack is on a GPU: pass a tensor of torch"):
         target.write(batch, OnlyDlpack(batch["t"].numpy(), 2))
 
 
 def test_a_part_of_a_split(store, truth, tmp_path):
     view = view_of({"time": 1}, variables=["p"],
-                   split={"parts": {"train": [{"time": {"to": "2001-01-03"}}], "test": [{"time": {"from": "2001-01-04"}}]}})
+                   split={"parts": {"train": [{"time": {"to": "2001-01-03"}}],
+                                    "test": [{"time": {"from": "2001-01-04"}}]}})
     data = batchfs.open(store, view=view, part="test")
     with batchfs.create(tmp_path / "o", like=data) as out:
         for batch in out.remaining():
             out.write(batch, batch["p"].numpy())
     result = open_(tmp_path / "o").p
     test = truth.time.values >= np.datetime64("2001-01-04")
-    assert same_bits(result.values[test], truth.p.values[test]) and np.isnan(result.values[~test]).all()
+    assert (same_bits(result.values[test], truth.p.values[test])
+            and np.isnan(result.values[~test]).all())
 
 
 def test_views_without_a_place_for_each_sample(store, tmp_path):
     data = batchfs.open(store, view={"xbatcher": {"input_dims": {"time": 5}}, "variables": ["p"]})
-    with pytest.raises(batchfs.NotSupported, match="\"xbatcher\" cannot be written: write the view with \"window\""):
+    with pytest.raises(batchfs.NotSupported,
+                       match="\"xbatcher\" cannot be written: write the view with \"window\""):
         batchfs.create(tmp_path / "o", like=data)
-    data = batchfs.open(store, view={"mix": {"a": {"view": {"window": {"time": 1}, "variables": ["p"]}, "weight": 1}}, "batch": {"size": 4}})
-    with pytest.raises(batchfs.NotSupported, match="a mixture cannot be written: create an output for each"):
+    data = batchfs.open(store, view={
+        "mix": {"a": {"view": {"window": {"time": 1}, "variables": ["p"]}, "weight": 1}},
+        "batch": {"size": 4}})
+    with pytest.raises(batchfs.NotSupported,
+                       match="a mixture cannot be written: create an output for each"):
         batchfs.create(tmp_path / "o", like=data)
     data.close()
     with pytest.raises(batchfs.Error, match="closed; open it again"):
@@ -285,13 +314,15 @@ def test_a_batch_by_its_number(store, truth, tmp_path):
     with batchfs.create(tmp_path / "o", like=data, overlap="trim") as out:
         for batch in out.remaining():
             out.write(batch.number, batch["t"].numpy())
-        with pytest.raises(batchfs.InvalidArgument, match="the view has no batch 1000 in epoch 0; it has "):
+        with pytest.raises(batchfs.InvalidArgument,
+                           match="the view has no batch 1000 in epoch 0; it has "):
             out.write(1000, np.zeros(3))
         with pytest.raises(batchfs.InvalidArgument, match="has the shape .3,., and the batch's is"):
             out.write(0, np.zeros(3, "f4"))
     assert same_bits(open_(tmp_path / "o").t.values, truth.t.values)
     data.close()
-    normalized = view | {"normalize": {"method": "zscore", "statistics": {"t": {"mean": 280, "std": 10}}}}
+    normalized = view | {"normalize": {"method": "zscore",
+                                       "statistics": {"t": {"mean": 280, "std": 10}}}}
     data = batchfs.open(store, view=normalized)
     with batchfs.create(tmp_path / "d", like=data, overlap="trim", denormalize=True) as out:
         for batch in out.remaining():

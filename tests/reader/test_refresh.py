@@ -1,4 +1,5 @@
-"""`batchfs refresh` of a server and of a mount: readers that are open keep their batches, new ones get the new steps."""
+"""`batchfs refresh` of a server and of a mount: readers that are open keep their batches, new ones
+get the new steps."""
 
 import json
 import os
@@ -16,13 +17,15 @@ from watching import eventually, status
 
 import batchfs
 
-VIEWS = {name: {"name": name, "window": {"time": 1}, "variables": ["t"], "batch": {"size": 4}, "epochs": 9,
-                "order": {"shuffle": "none"}, "formats": ["npy"]} for name in ("two", "other")}
+VIEWS = {name: {"name": name, "window": {"time": 1}, "variables": ["t"], "batch": {"size": 4},
+                "epochs": 9, "order": {"shuffle": "none"}, "formats": ["npy"]}
+         for name in ("two", "other")}
 
 
 def steps(first, count):
     times = np.arange(first, first + count)
-    return xr.Dataset({"t": (("time", "x"), (times[:, None] * 100 + np.arange(6)).astype("f4"))}, {"time": times})
+    return xr.Dataset({"t": (("time", "x"), (times[:, None] * 100 + np.arange(6)).astype("f4"))},
+                      {"time": times})
 
 
 @pytest.fixture
@@ -38,10 +41,11 @@ def append(path, first, count):
 
 
 def refresh(place, *options):
-    return subprocess.run([PROGRAM, "refresh", place, *options], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([PROGRAM, "refresh", place, *options], check=True, capture_output=True,
+                          text=True).stdout
 
 
-def kill(place, kind, runtime):  # noqa: F811
+def kill(place, kind, runtime):
     """Kills the process that serves; for a mount, waits for the next one."""
     if kind == "mount":
         pid = status(place)["pid"]
@@ -68,7 +72,8 @@ def test_an_iteration_keeps_its_steps(growing, tmp_path, kind):
         place = tmp_path / "place/mnt"
         place.mkdir()
         (tmp_path / "two.json").write_text(json.dumps(VIEWS["two"]))
-        subprocess.run([PROGRAM, "mount", growing, place, "--view", tmp_path / "two.json"], check=True)
+        subprocess.run([PROGRAM, "mount", growing, place, "--view", tmp_path / "two.json"],
+                       check=True)
     try:
         mode = {"mode": "files"} if kind == "files" else {}
         early = batchfs.open(place, "two", **mode)
@@ -94,14 +99,16 @@ def test_an_iteration_keeps_its_steps(growing, tmp_path, kind):
 @pytest.mark.parametrize("forced", [True, False])
 @pytest.mark.parametrize("kind", ["mount", "server"])
 @pytest.mark.filterwarnings("ignore:the server of")
-def test_who_connects_again_gets_no_other_state(growing, tmp_path, runtime, kind, forced):  # noqa: F811
-    """The view looks the same, and the values do not: the store was rewritten under its metadata, and the server died."""
+def test_who_connects_again_gets_no_other_state(growing, tmp_path, runtime, kind, forced):
+    """The view looks the same, and the values do not: the store was rewritten under its metadata,
+    and the server died."""
     view = VIEWS["two"]
     if kind == "mount":
         place = tmp_path / "mnt"
         place.mkdir()
         (tmp_path / "two.json").write_text(json.dumps(view))
-        subprocess.run([PROGRAM, "mount", growing, place, "--view", tmp_path / "two.json"], check=True)
+        subprocess.run([PROGRAM, "mount", growing, place, "--view", tmp_path / "two.json"],
+                       check=True)
         opened = batchfs.open(place, prefetch=0)
     else:
         opened = batchfs.open(growing, view=view, prefetch=0)
@@ -182,7 +189,8 @@ def test_readers_while_the_store_grows(growing, tmp_path):
         for reader, walk, count in open_ones:
             batch = next(walk)
             expected = (batch.number * 4 + np.arange(4)) * 100
-            assert len(reader) == count // 4 and np.array_equal(np.asarray(batch["t"])[:, 0, 0], expected)
+            assert len(reader) == count // 4 and np.array_equal(
+                np.asarray(batch["t"])[:, 0, 0], expected)
     del open_ones, data, reader, walk, batch
     assert len(batchfs.open(server.socket, "two")) == 30
     assert server.stop() == 0

@@ -22,7 +22,8 @@ def program(monkeypatch):
 
 
 def printed(*words, **options):
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=True, **options).stdout
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=True,
+                          **options).stdout
 
 
 @pytest.fixture
@@ -40,7 +41,8 @@ def test_inspect_is_what_the_program_says(store):
     assert report.to_dict() == json.loads(printed("inspect", store, "--json"))
     assert repr(report) == str(report) == printed("inspect", store).rstrip("\n")
     assert report.arrays.t.shape == report["arrays"]["t"]["shape"] == [40, 3, 8, 16]
-    assert {"t", "q"} <= set(report.arrays) and "t" in dir(report.arrays) and len(report.arrays) >= 2
+    assert ({"t", "q"} <= set(report.arrays) and "t" in dir(report.arrays)
+            and len(report.arrays) >= 2)
     with pytest.raises(AttributeError, match="there is no 'x'; there are "):
         _ = report.arrays.x
     with pytest.raises(KeyError):
@@ -71,7 +73,8 @@ def test_statistics_is_what_the_program_says(store, view_file, tmp_path, per):
     assert repr(report) == printed(*words).rstrip("\n")
     values = zarr.open_group(store, mode="r")["t"][:].astype("f8")
     if per == "none":
-        assert np.isclose(report.variables.t.mean, values.mean()) and np.isclose(report.variables.t.std, values.std())
+        assert (np.isclose(report.variables.t.mean, values.mean())
+                and np.isclose(report.variables.t.std, values.std()))
     # The report's purpose.
     view = VIEW | {"normalize": {"method": "zscore", "statistics": str(file)}}
     assert batchfs.plan(store, view).samples == 20
@@ -80,11 +83,16 @@ def test_statistics_is_what_the_program_says(store, view_file, tmp_path, per):
 def test_failures_are_those_of_the_program(store, tmp_path):
     for call, kind, told in [
             (lambda: batchfs.inspect(tmp_path / "no.zarr"), batchfs.NotFound, "no.zarr"),
-            (lambda: batchfs.inspect(store, branch="x", tag="y"), batchfs.InvalidArgument, "branch|tag"),
-            (lambda: batchfs.inspect(store, jsn=True), batchfs.InvalidArgument, "no option '--jsn', did you mean '--json'"),
-            (lambda: batchfs.plan(store, {"window": {"time": 1}, "batsch": 1}), batchfs.InvalidArgument, r"'batsch'.*\(the view\)"),
-            (lambda: batchfs.plan(store, "no.json"), batchfs.NotFound, "the view file '.*/no.json'"),
-            (lambda: batchfs.plan(store, VIEW, nodes=3), batchfs.InvalidArgument, "--nodes needs --world"),
+            (lambda: batchfs.inspect(store, branch="x", tag="y"), batchfs.InvalidArgument,
+             "branch|tag"),
+            (lambda: batchfs.inspect(store, jsn=True), batchfs.InvalidArgument,
+             "no option '--jsn', did you mean '--json'"),
+            (lambda: batchfs.plan(store, {"window": {"time": 1}, "batsch": 1}),
+             batchfs.InvalidArgument, r"'batsch'.*\(the view\)"),
+            (lambda: batchfs.plan(store, "no.json"), batchfs.NotFound,
+             "the view file '.*/no.json'"),
+            (lambda: batchfs.plan(store, VIEW, nodes=3), batchfs.InvalidArgument,
+             "--nodes needs --world"),
             (lambda: batchfs.statistics(store, VIEW, per="tme"), batchfs.Error, "tme"),
             (lambda: batchfs.inspect("--help"), batchfs.NotFound, "--help"),
             (lambda: batchfs.inspect("a\0b"), batchfs.InvalidArgument, "null byte")]:
@@ -136,7 +144,8 @@ def test_notebooks_show_a_page_in_a_frame(store):
 class Reader(html.parser.HTMLParser):
     """A page as a browser sees it: elements, which must be closed in order, and text."""
 
-    ALLOWED = {"div", "strong", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p"}
+    ALLOWED = {"div", "strong", "table", "thead", "tbody", "tr", "th", "td", "details", "summary",
+               "p"}
 
     def __init__(self, text):
         super().__init__()
@@ -146,7 +155,8 @@ class Reader(html.parser.HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attributes):
-        assert tag in self.ALLOWED and {name for name, _ in attributes} <= {"style", "scope", "open"}
+        assert tag in self.ALLOWED and {name
+                                        for name, _ in attributes} <= {"style", "scope", "open"}
         self.open.append(tag)
         self.seen.append(tag)
 
@@ -166,14 +176,15 @@ def test_tables_for_notebooks(store):
     assert "mean" in Reader(batchfs.statistics(store, VIEW)._repr_html_()).text
 
 
-HOSTILE = ['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "&lt;b&gt;", "\x1b[2J", "a\u202eb", "'; --", "x" * 5000]
+HOSTILE = ['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "&lt;b&gt;", "\x1b[2J",
+           "a\u202eb", "'; --", "x" * 5000]
 
 
 def test_names_from_a_store_are_only_text(tmp_path):
     group = zarr.create_group(tmp_path / "<b>s.zarr", attributes={name: name for name in HOSTILE})
     for number, name in enumerate(HOSTILE):
-        group.create_array(f"a{number}", shape=(2,), dtype="i4", attributes={name: {name: [name, {name: name}]}},
-                           dimension_names=[name])
+        group.create_array(f"a{number}", shape=(2,), dtype="i4",
+                           attributes={name: {name: [name, {name: name}]}}, dimension_names=[name])
     html_text = batchfs.inspect(tmp_path / "<b>s.zarr")._repr_html_()
     shown = Reader(html_text)
     assert "<script>alert(1)</script>" in shown.text and "&lt;b&gt;" in shown.text
@@ -181,7 +192,9 @@ def test_names_from_a_store_are_only_text(tmp_path):
 
 
 def test_what_is_large_is_cut(tmp_path):
-    group = zarr.create_group(tmp_path / "s.zarr", attributes={"deep": json.loads("[" * 50 + "]" * 50), "long": list(range(5000))})
+    group = zarr.create_group(tmp_path / "s.zarr",
+                              attributes={"deep": json.loads("[" * 50 + "]" * 50),
+                                          "long": list(range(5000))})
     for number in range(130):
         group.create_array(f"a{number:03}", shape=(2,), dtype="i4")
     report = batchfs.inspect(tmp_path / "s.zarr")
@@ -194,8 +207,10 @@ def test_what_is_large_is_cut(tmp_path):
 
 
 def test_a_view_has_the_keys_that_are_given(store):
-    made = batchfs.view(store, window={"time": np.int64(2)}, variables=("t",), batch={"size": 4}, name="mine", dtype="float32")
-    assert made == {"name": "mine", "variables": ["t"], "window": {"time": 2}, "batch": {"size": 4}, "dtype": "float32"}
+    made = batchfs.view(store, window={"time": np.int64(2)}, variables=("t",), batch={"size": 4},
+                        name="mine", dtype="float32")
+    assert made == {"name": "mine", "variables": ["t"], "window": {"time": 2}, "batch": {"size": 4},
+                    "dtype": "float32"}
     with batchfs.open(store, view=made) as data:
         assert data.name == "mine" and len(data) == 5 and data[0]["t"].shape == (4, 2, 3, 8, 16)
 
@@ -214,9 +229,11 @@ def test_without_a_window_it_is_the_starter_view(store):
 def test_a_wrong_view_has_the_error_of_its_json(store, tmp_path, keys):
     file = tmp_path / "view.json"
     file.write_text(json.dumps(keys))
-    done = subprocess.run([PROGRAM, "plan", store, "--view", file], capture_output=True, text=True, check=False)
+    done = subprocess.run([PROGRAM, "plan", store, "--view", file], capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 1
-    expected = re.sub(r"^batchfs: plan failed: ", "", done.stderr.strip()).replace(f"the view file '{file}'", "the view")
+    expected = re.sub(r"^batchfs: plan failed: ", "", done.stderr.strip()).replace(
+        f"the view file '{file}'", "the view")
     with pytest.raises((batchfs.InvalidArgument, batchfs.NotFound)) as caught:
         batchfs.view(store, **keys)
     assert str(caught.value) == expected

@@ -1,4 +1,5 @@
-"""A server of batchfs.open is killed, and the store changes: the next server serves the same state, or an error."""
+"""A server of batchfs.open is killed, and the store changes: the next server serves the same state,
+or an error."""
 
 import contextlib
 import fcntl
@@ -56,7 +57,8 @@ def kill_server(runtime):  # noqa: F811
 
 
 def read_until_the_second_epoch(data):
-    """Each chunk was read: gives the first epoch by the samples' numbers, the second's iteration, and its first batch.
+    """Each chunk was read: gives the first epoch by the samples' numbers, the second's iteration,
+    and its first batch.
 
     While that is held, the server sends no other.
     """
@@ -74,7 +76,8 @@ def opened(store, **options):
 
 def test_a_store_that_changed_between_two_opens_is_opened_anew(field):  # noqa: F811
     store, _ = field
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]  # so that servers end late
+    # so that servers end late
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
     try:
         for _ in range(10):
             with batchfs.open(store, view=VIEW) as data:
@@ -104,7 +107,8 @@ def test_an_unchanged_store_is_read_on(field, runtime, end):  # noqa: F811
 
 
 class EndingServers:
-    """Listens in place of a server: closes each of the first connections, and with the last of them its socket."""
+    """Listens in place of a server: closes each of the first connections, and with the last of them
+    its socket."""
 
     def __init__(self, path, connections):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -167,8 +171,8 @@ def test_another_store_is_an_error_too(field, runtime, tmp_path):  # noqa: F811
     """Which --store names; its metadata are the same, its chunks are not."""
     store, _ = field
     other, _ = write_field(tmp_path / "more.zarr", 1)
-    view = {"sources": {"a": {}, "b": {"store": "more"}}, "window": {"time": 1}, "variables": ["field", "b:field"],
-            "batch": {"size": 4}}
+    view = {"sources": {"a": {}, "b": {"store": "more"}}, "window": {"time": 1},
+            "variables": ["field", "b:field"], "batch": {"size": 4}}
     with batchfs.open(store, view=view, stores={"more": other}, prefetch=0) as data:
         assert len(list(data)) == 5
         kill_server(runtime)
@@ -179,7 +183,8 @@ def test_another_store_is_an_error_too(field, runtime, tmp_path):  # noqa: F811
 
 @pytest.mark.filterwarnings("ignore:the server of")
 def test_every_process_of_a_job_keeps_the_session(field, view_file, runtime):  # noqa: F811
-    """Whichever starts the next server; and one that comes new does not begin another state while somebody reads."""
+    """Whichever starts the next server; and one that comes new does not begin another state while
+    somebody reads."""
     store, _ = field
     with batchfs.open(store, view=view_file, prefetch=0) as old:
         list(old)
@@ -253,14 +258,17 @@ def test_what_killed_processes_left_is_taken_by_nobody(field, view_file, runtime
 
 
 class Continued:
-    """`batchfs serve` of a store that grows, whose session this process holds, as readers of batchfs.open do."""
+    """`batchfs serve` of a store that grows, whose session this process holds, as readers of
+    batchfs.open do."""
 
     def __init__(self, folder):
-        self.store, self.socket, self.session = folder / "s.zarr", folder / "serve.sock", folder / "serve.session"
+        self.store, self.socket, self.session = (folder / "s.zarr", folder / "serve.sock",
+                                                 folder / "serve.session")
         create(self.store, 8)
         view = folder / "steps.json"
         view.write_text(json.dumps(STEPS))
-        self.command = [os.environ["BATCHFS"], "serve", self.store, "--view", view, "--socket", self.socket, "--session", self.session]
+        self.command = [os.environ["BATCHFS"], "serve", self.store, "--view", view, "--socket",
+                        self.socket, "--session", self.session]
         self.process = None
         self.start()
         self.held = open(self.session)
@@ -278,7 +286,8 @@ class Continued:
         self.process.communicate()
 
     def refresh(self, *options):
-        return subprocess.run([os.environ["BATCHFS"], "refresh", self.socket, "--json", *options], check=True, capture_output=True).stdout
+        return subprocess.run([os.environ["BATCHFS"], "refresh", self.socket, "--json", *options],
+                              check=True, capture_output=True).stdout
 
     def end(self):
         self.process.terminate()
@@ -327,9 +336,9 @@ def test_a_session_belongs_to_one_server_and_one_user(field, view_file, tmp_path
     program, session = os.environ["BATCHFS"], tmp_path / "session"
 
     def serve(name):
-        return subprocess.run([program, "serve", str(store), "--view", str(view_file), "--socket", str(tmp_path / name),
-                               "--session", str(session), "--background", "--until-unused", "20"], capture_output=True,
-                              text=True, check=False)
+        return subprocess.run([program, "serve", str(store), "--view", str(view_file), "--socket",
+                               str(tmp_path / name), "--session", str(session), "--background",
+                               "--until-unused", "20"], capture_output=True, text=True, check=False)
 
     assert serve("a.sock").returncode == 0
     second = serve("b.sock")

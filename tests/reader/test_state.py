@@ -26,12 +26,14 @@ def read_server(serve):
 
 def good(*arguments):
     program = os.environ.get("BATCHFS", "build/batchfs")
-    return subprocess.run([program, *map(str, arguments)], capture_output=True, check=True, timeout=60).stdout
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, check=True,
+                          timeout=60).stdout
 
 
 def refused(*arguments):
     program = os.environ.get("BATCHFS", "build/batchfs")
-    done = subprocess.run([program, *map(str, arguments)], capture_output=True, check=False, timeout=60)
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, check=False,
+                          timeout=60)
     assert done.returncode == 1 and done.stderr.count(b"\n") == 1, done
     return done.stderr.decode()
 
@@ -44,7 +46,8 @@ def test_status(read_server):
     assert stream["batches"] > 0
     text = good("status", read_server.socket).decode()
     lines = text.splitlines()
-    assert str(read_server.socket) in lines[0] and any(line.startswith("two (") for line in lines), text
+    assert str(read_server.socket) in lines[0] and any(line.startswith("two (")
+                                                       for line in lines), text
     assert all(len(line) <= 80 for line in lines[1:]), text
 
 
@@ -52,7 +55,8 @@ def test_top(read_server):
     now = json.loads(good("top", read_server.socket, "--json", "--interval", "0.1"))
     assert now["pid"] == read_server.process.pid
     assert any(reader["view"] == "two" for reader in now["readers"])
-    assert str(read_server.socket) in good("top", read_server.socket, "--once", "--interval", "0.1").decode()
+    assert str(read_server.socket) in good("top", read_server.socket, "--once", "--interval",
+                                           "0.1").decode()
 
 
 def test_show(read_server):
@@ -92,7 +96,8 @@ def test_what_is_no_place(tmp_path):
     assert "no mount and no socket" in refused("status", tmp_path / "nothing")
     assert "nothing is mounted there" in refused("status", tmp_path)
     for command in ("status", "top", "report", "log"):
-        assert "socket" in refused(command, tmp_path / "nothing", *(["--once"] if command == "top" else []))
+        assert "socket" in refused(command, tmp_path / "nothing",
+                                   *(["--once"] if command == "top" else []))
 
 
 def test_a_socket_that_nobody_serves(tmp_path):

@@ -1,4 +1,5 @@
-"""How tensors become torch's, with a stand-in for torch that takes capsules as torch does; and whose memory that is."""
+"""How tensors become torch's, with a stand-in for torch that takes capsules as torch does; and
+whose memory that is."""
 
 import gc
 import sys
@@ -52,7 +53,8 @@ def test_one_tensor_and_all_are_the_same_memory(server, torch):
 
 
 def test_a_tensor_that_is_held_is_not_overwritten(server, torch):
-    """While many more batches pass than there are places for, a part of one tensor of the first is held and nothing else."""
+    """While many more batches pass than there are places for, a part of one tensor of the first is
+    held and nothing else."""
     data = batchfs.open(server.socket, "two", prefetch=3)
     expected = next(iter(data))["t"].numpy().copy()
     held = next(iter(data)).torch()["t"]

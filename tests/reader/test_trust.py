@@ -1,4 +1,5 @@
-"""Readers that share batches cannot harm each other, nor the process that makes them, whatever user they are."""
+"""Readers that share batches cannot harm each other, nor the process that makes them, whatever user
+they are."""
 
 import ctypes
 import fcntl
@@ -21,7 +22,8 @@ from watching import eventually, status
 import batchfs
 
 TIMES, BATCH, SIDE = 96, 16, 160
-WIDE = {"name": "two", "window": {"time": 1}, "variables": ["t"], "batch": {"size": BATCH}, "epochs": 1}  # 1.6 MB a batch
+WIDE = {"name": "two", "window": {"time": 1}, "variables": ["t"], "batch": {"size": BATCH},
+        "epochs": 1}  # 1.6 MB a batch
 SMALL = WIDE | {"name": "small", "variables": ["s"]}
 
 
@@ -41,7 +43,8 @@ def serve_fields(fields, tmp_path):
     servers = []
 
     def start(*options, views=None):
-        servers.append(Server(fields[0], tmp_path, views or {"two": WIDE, "small": SMALL}, *options))
+        servers.append(Server(fields[0], tmp_path, views or {"two": WIDE, "small": SMALL},
+                              *options))
         return servers[-1]
 
     yield start
@@ -60,8 +63,10 @@ def attempts(fd):
 
     def made_writable():
         libc.mmap.restype = ctypes.c_void_p
-        address = libc.mmap(None, ctypes.c_size_t(4096), mmap.PROT_READ, mmap.MAP_SHARED, fd, ctypes.c_long(0))
-        if libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(4096), mmap.PROT_READ | mmap.PROT_WRITE) != 0:
+        address = libc.mmap(None, ctypes.c_size_t(4096), mmap.PROT_READ, mmap.MAP_SHARED, fd,
+                            ctypes.c_long(0))
+        if libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(4096),
+                         mmap.PROT_READ | mmap.PROT_WRITE) != 0:
             raise OSError(ctypes.get_errno(), "mprotect")
 
     def again(flags):
@@ -126,8 +131,10 @@ def test_no_reader_changes_what_others_read(serve_fields, fields, view, variable
         except OSError:
             pass
     values = fields[1][variable].values
-    others = [batch[variable].numpy().squeeze() for batch in batchfs.open(server.socket, view, mode="shm")]
-    assert same(np.concatenate([other.reshape(BATCH, *values.shape[1:]) for other in others]), values)
+    others = [batch[variable].numpy().squeeze()
+              for batch in batchfs.open(server.socket, view, mode="shm")]
+    assert same(np.concatenate([other.reshape(BATCH, *values.shape[1:]) for other in others]),
+                values)
     assert server.process.poll() is None
 
 
@@ -139,11 +146,13 @@ def test_nobody_changes_a_batch_that_is_mapped_from_the_mount(fields, tmp_path):
     directory, view = tmp_path / "mnt", tmp_path / "two.json"
     directory.mkdir()
     view.write_text(json.dumps(WIDE))
-    subprocess.run([PROGRAM, "mount", str(fields[0]), str(directory), "--view", str(view)], check=True)
+    subprocess.run([PROGRAM, "mount", str(fields[0]), str(directory), "--view", str(view)],
+                   check=True)
     try:
         file = next((directory / "views/two/epoch-0000").glob("batch-000000.npy"))
         before = file.read_bytes()
-        with open(file, "rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as memory:
+        with open(file, "rb") as opened, mmap.mmap(opened.fileno(), 0,
+                                                   access=mmap.ACCESS_READ) as memory:
             assert what_works(opened.fileno()) == []
             for mapping in pathlib.Path("/proc/self/map_files").iterdir():
                 if "batch-000000" not in os.readlink(mapping):
@@ -161,7 +170,8 @@ def test_nobody_changes_a_batch_that_is_mapped_from_the_mount(fields, tmp_path):
 # Holds every batch that it gets, of several readers in turn, prints their number, and waits.
 GREEDY = """
 import sys, batchfs
-readers = [iter(batchfs.open(sys.argv[1], "two", mode="shm", prefetch=0)) for _ in range(int(sys.argv[2]))]
+readers = [iter(batchfs.open(sys.argv[1], "two", mode="shm", prefetch=0))
+           for _ in range(int(sys.argv[2]))]
 held = []
 try:
     while len(held) < 500:
@@ -178,14 +188,15 @@ sys.stdin.read()
 def test_a_reader_that_holds_all_it_can_and_stops_starves_nobody(serve_fields, fields, readers):
     views = {"two": WIDE | {"epochs": 50, "batch": {"size": 4}}}  # 0.4 MB a batch, 24 of them
     server = serve_fields("--memory", "5M", views=views)
-    greedy = subprocess.Popen([sys.executable, "-c", GREEDY, server.socket, str(readers)], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True)
+    greedy = subprocess.Popen([sys.executable, "-c", GREEDY, server.socket, str(readers)],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         said = greedy.stdout.readline()
         held, why = said.split(" ", 1)
         assert 4 <= int(held) <= 9 and "exceeds its share" in why, said
         greedy.send_signal(signal.SIGSTOP)
-        read = [batch["t"].numpy().copy() for batch in batchfs.open(server.socket, "two", mode="shm")]
+        read = [batch["t"].numpy().copy()
+                for batch in batchfs.open(server.socket, "two", mode="shm")]
         assert same(np.concatenate(read).squeeze(), fields[1].t.values)
     finally:
         greedy.kill()
@@ -195,7 +206,8 @@ def test_a_reader_that_holds_all_it_can_and_stops_starves_nobody(serve_fields, f
 @pytest.mark.says("umount-handoff")
 def test_umount_refuses_while_a_reader_of_the_handoff_holds_a_batch(own_mount):
     held = next(iter(batchfs.open(own_mount, "two", prefetch=0, mode="shm")))
-    done = subprocess.run([PROGRAM, "umount", str(own_mount)], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([PROGRAM, "umount", str(own_mount)], capture_output=True, text=True,
+                          timeout=20)
     assert done.returncode != 0 and os.path.ismount(own_mount)
     assert done.stderr.count("\n") == 1
     assert "of the hand-off holds" in done.stderr and "--lazy" in done.stderr, done.stderr
@@ -218,7 +230,8 @@ def test_umount_of_a_mount_that_hangs_does_not(own_mount):
     daemon = status(own_mount)["pid"]
     os.kill(daemon, signal.SIGSTOP)
     try:
-        done = subprocess.run([PROGRAM, "umount", str(own_mount)], capture_output=True, text=True, timeout=20)
+        done = subprocess.run([PROGRAM, "umount", str(own_mount)], capture_output=True, text=True,
+                              timeout=20)
         assert done.returncode == 0, done.stderr
     finally:
         os.kill(daemon, signal.SIGCONT)
@@ -231,9 +244,11 @@ def test_a_socket_that_others_could_replace_is_refused(serve_fields, fields, tmp
     with pytest.raises(batchfs.Error, match="any user can replace the socket.*chmod o-w"):
         batchfs.open(server.socket, "two")
     view = tmp_path / "two.json"
-    done = subprocess.run([PROGRAM, "serve", str(fields[0]), "--view", str(view), "--socket", str(tmp_path / "other.sock")],
+    done = subprocess.run([PROGRAM, "serve", str(fields[0]), "--view", str(view), "--socket",
+                           str(tmp_path / "other.sock")],
                           capture_output=True, text=True, timeout=20)
-    assert done.returncode != 0 and done.stderr.count("\n") == 1 and "any user could replace the socket" in done.stderr
+    assert (done.returncode != 0 and done.stderr.count("\n") == 1
+            and "any user could replace the socket" in done.stderr)
     tmp_path.chmod(0o1777)  # sticky: the entries are ours
     assert batchfs.open(server.socket, "two").schema
     tmp_path.chmod(0o700)
@@ -258,10 +273,12 @@ def test_another_users_server_is_refused(fields, tmp_path_factory):
     os.chown(directory, 65534, 65534)
     (directory / "two.json").write_text(json.dumps(WIDE))
     socket = directory / "s"
-    server = subprocess.Popen([sys.executable, "-c", OTHER, PROGRAM, "serve", str(fields[0]), "--view", str(directory / "two.json"),
-                               "--socket", str(socket)], stderr=subprocess.DEVNULL)
+    server = subprocess.Popen([sys.executable, "-c", OTHER, PROGRAM, "serve", str(fields[0]),
+                               "--view", str(directory / "two.json"), "--socket", str(socket)],
+                              stderr=subprocess.DEVNULL)
     try:
-        if not eventually(lambda: socket.exists() or server.poll() is not None) or server.poll() is not None:
+        if not eventually(lambda: socket.exists()
+                          or server.poll() is not None) or server.poll() is not None:
             pytest.skip("another user cannot run the program here")
         with pytest.raises(batchfs.Error, match="the server runs as user 65534"):
             batchfs.open(socket, "two")
@@ -280,6 +297,8 @@ def test_tensors_need_no_file_format_to_be_handed_over(fields, serve_fields, tmp
     assert same(got.squeeze(), fields[1].t.values.astype(ml_dtypes.bfloat16))
     # A mount shows files, and reports the size it would need.
     (tmp_path / "mnt").mkdir()
-    refused = subprocess.run([PROGRAM, "mount", str(fields[0]), str(tmp_path / "mnt"), "--view", str(tmp_path / "two.json")],
+    refused = subprocess.run([PROGRAM, "mount", str(fields[0]), str(tmp_path / "mnt"), "--view",
+                              str(tmp_path / "two.json")],
                              capture_output=True, text=True, timeout=20)
-    assert refused.returncode != 0 and '"formats": ["safetensors"]' in refused.stderr, refused.stderr
+    assert (refused.returncode != 0
+                and '"formats": ["safetensors"]' in refused.stderr), refused.stderr

@@ -15,6 +15,6 @@ def test_pyright_finds_nothing():
     for module in ("pyright", "torch"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed: `tools/test frameworks` has it")
-    done = subprocess.run([sys.executable, "-m", "pyright", "--pythonpath", sys.executable], cwd=PACKAGE, capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "pyright", "--pythonpath", sys.executable],
+                          cwd=PACKAGE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

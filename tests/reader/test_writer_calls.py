@@ -17,17 +17,20 @@ from prediction_stores import store, truth  # noqa: F401 (fixtures)
 from watching import eventually
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBRARY = pathlib.Path(os.environ.get("BATCHFS", "build/batchfs")).resolve().parent / "libbatchfs_writer.so"
+LIBRARY = pathlib.Path(os.environ.get("BATCHFS",
+                                      "build/batchfs")).resolve().parent / "libbatchfs_writer.so"
 HEADER = (ROOT / "tools/writer/batchfs_writer.h").read_text()
 ERROR_SIZE = 2048
 EINVAL = 22
 
-pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ, reason="the program would need the sanitizer's runtime")
+pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ,
+                                reason="the program would need the sanitizer's runtime")
 
 TEXT, TEXTS = ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p)
-FIELDS = [("size", ctypes.c_size_t), ("part", TEXT), ("tensors", TEXTS), ("name", TEXT), ("names", TEXTS), ("overlap", TEXT),
-          ("time", TEXT), ("reduce", TEXT), ("dtype", TEXT), ("chunks", TEXT), ("shards", TEXT), ("codec", TEXT),
-          ("denormalize", ctypes.c_int32), ("threads", ctypes.c_int32), ("memory", ctypes.c_uint64), ("rank", ctypes.c_int64),
+FIELDS = [("size", ctypes.c_size_t), ("part", TEXT), ("tensors", TEXTS), ("name", TEXT),
+          ("names", TEXTS), ("overlap", TEXT), ("time", TEXT), ("reduce", TEXT), ("dtype", TEXT),
+          ("chunks", TEXT), ("shards", TEXT), ("codec", TEXT), ("denormalize", ctypes.c_int32),
+          ("threads", ctypes.c_int32), ("memory", ctypes.c_uint64), ("rank", ctypes.c_int64),
           ("world", ctypes.c_int64), ("epoch", ctypes.c_int64), ("store_options", TEXTS)]
 
 
@@ -68,7 +71,8 @@ class Library:
             setattr(given, key, value)
         writer = ctypes.c_void_p(1)
         try:
-            self.call("create", str(store).encode(), view.encode(), str(out).encode(), ctypes.byref(given), ctypes.byref(writer))
+            self.call("create", str(store).encode(), view.encode(), str(out).encode(),
+                      ctypes.byref(given), ctypes.byref(writer))
         except Failed:
             assert writer.value is None
             raise
@@ -81,9 +85,11 @@ class Writer:
 
     def numbers(self, function, *arguments):
         count = ctypes.c_size_t()
-        self.library.call(function, self.writer, *arguments, None, ctypes.c_size_t(0), ctypes.byref(count))
+        self.library.call(function, self.writer, *arguments, None, ctypes.c_size_t(0),
+                          ctypes.byref(count))
         values = np.full(count.value + 1, -7, np.int64)
-        self.library.call(function, self.writer, *arguments, values.ctypes.data_as(ctypes.c_void_p), count, ctypes.byref(count))
+        self.library.call(function, self.writer, *arguments, values.ctypes.data_as(ctypes.c_void_p),
+                          count, ctypes.byref(count))
         assert values[-1] == -7
         return values[:-1]
 
@@ -96,21 +102,24 @@ class Writer:
     def write(self, samples, values, dtype=None, tensor=None, strides=True):
         samples = np.ascontiguousarray(samples, np.int64)
         steps = (ctypes.c_int64 * values.ndim)(*values.strides)
-        self.library.call("write", self.writer, tensor, samples.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(len(samples)),
-                          ctypes.c_void_p(values.ctypes.data), (dtype or values.dtype.name).encode(), steps if strides else None)
+        self.library.call("write", self.writer, tensor, samples.ctypes.data_as(ctypes.c_void_p),
+                          ctypes.c_size_t(len(samples)), ctypes.c_void_p(values.ctypes.data),
+                          (dtype or values.dtype.name).encode(), steps if strides else None)
 
     def samples_of_epoch(self):
         return self.numbers("samples")
 
     def shape(self, samples, tensor=None):
         samples = np.ascontiguousarray(samples, np.int64)
-        return self.numbers("shape", tensor, samples.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(len(samples))).tolist()
+        return self.numbers("shape", tensor, samples.ctypes.data_as(ctypes.c_void_p),
+                            ctypes.c_size_t(len(samples))).tolist()
 
     def done(self):
         count = ctypes.c_size_t()
         self.library.call("done", self.writer, None, ctypes.c_size_t(0), ctypes.byref(count))
         values = np.full(count.value + 1, 9, np.uint8)
-        self.library.call("done", self.writer, values.ctypes.data_as(ctypes.c_void_p), count, ctypes.byref(count))
+        self.library.call("done", self.writer, values.ctypes.data_as(ctypes.c_void_p), count,
+                          ctypes.byref(count))
         assert values[-1] == 9
         return values[:-1].tolist()
 
@@ -119,7 +128,8 @@ class Writer:
         self.library.call("describe", self.writer, None, ctypes.c_size_t(0), ctypes.byref(size))
         for capacity in (size.value, size.value + 1):  # the NUL has to fit, too
             text = ctypes.create_string_buffer(b"x" * size.value, size.value + 9)
-            self.library.call("describe", self.writer, text, ctypes.c_size_t(capacity), ctypes.byref(size))
+            self.library.call("describe", self.writer, text, ctypes.c_size_t(capacity),
+                              ctypes.byref(size))
             if capacity == size.value:
                 assert text.value == b"x" * size.value
         assert len(text.value) == size.value
@@ -153,19 +163,24 @@ PRESSURE = json.dumps(view_of({"time": 1}, variables=["p"]))
 
 
 def test_the_header_says_which_version_it_is(library):
-    version = ".".join(re.search(rf"VERSION_{part} (\d+)", HEADER)[1] for part in ("MAJOR", "MINOR", "PATCH"))
+    version = ".".join(re.search(rf"VERSION_{part} (\d+)", HEADER)[1]
+                       for part in ("MAJOR", "MINOR", "PATCH"))
     assert library.c.batchfs_writer_version().decode() == version
-    assert re.search(r"project\(batchfs VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1] == version
+    assert re.search(r"project\(batchfs VERSION (\S+)",
+                     (ROOT / "CMakeLists.txt").read_text())[1] == version
     assert f"BATCHFS_WRITER_ERROR_SIZE {ERROR_SIZE}" in HEADER
-    struct = HEADER[HEADER.index("typedef struct batchfs_writer_options"):HEADER.index("} batchfs_writer_options")]
-    assert re.findall(r"(\w+);", re.sub(r"/\*.*?\*/", "", struct, flags=re.S)) == [name for name, _ in FIELDS]
+    struct = HEADER[HEADER.index("typedef struct batchfs_writer_options"):HEADER.index(
+        "} batchfs_writer_options")]
+    assert re.findall(r"(\w+);",
+                      re.sub(r"/\*.*?\*/", "", struct, flags=re.S)) == [name for name, _ in FIELDS]
 
 
 def test_values_of_every_layout_and_type(library, store, truth, tmp_path):
     """The view is passed as text."""
     p = truth.p.values
     writer = library.create(store, PRESSURE, tmp_path / "o")
-    assert writer.remaining().tolist() == [0, 1, 2, 3] and writer.missing() == T and not writer.finished()
+    assert (writer.remaining().tolist() == [0, 1, 2, 3] and writer.missing() == T
+            and not writer.finished())
     assert writer.samples(3).tolist() == [15, 16, 17, 18, 19]
     writer.write(np.arange(4), p[:4, None])
     writer.write(np.arange(4, 8), p[4:8, None], strides=False)
@@ -186,15 +201,18 @@ def test_values_of_every_layout_and_type(library, store, truth, tmp_path):
     assert writer.finished() and writer.missing() == 0 and writer.remaining().tolist() == []
     writer.free()
     with np.errstate(over="ignore"):
-        expected = np.concatenate([p[:15], p[15:16].astype("f2"), (p[16:17].view("u4") >> 16 << 16).view("f4"),
+        expected = np.concatenate([p[:15], p[15:16].astype("f2"),
+                                   (p[16:17].view("u4") >> 16 << 16).view("f4"),
                                    p[17:18].astype("i2"), np.full_like(p[18:19], 5), p[19:]])
     assert np.array_equal(open_(tmp_path / "o").p.values, expected)
 
 
 @pytest.mark.parametrize("started", [False, True], ids=["fresh", "after-work"])
 def test_forked_processes_scan_and_encode(library, store, truth, tmp_path, started):
-    """Workers do not survive a fork: each process starts its own, also where its parent had some, and the parent continues."""
-    view = json.dumps(view_of({"time": 1}, variables=["p"], missing={"nan": "skip"}))  # a scan finds the samples
+    """Workers do not survive a fork: each process starts its own, also where its parent had some,
+    and the parent continues."""
+    # a scan finds the samples
+    view = json.dumps(view_of({"time": 1}, variables=["p"], missing={"nan": "skip"}))
 
     def write_all(out):
         writer = library.create(store, view, out, threads=3)
@@ -226,39 +244,47 @@ def test_forked_processes_scan_and_encode(library, store, truth, tmp_path, start
 
 
 def test_windows_that_end_early(library, store, truth, tmp_path):
-    view = view_of({"time": 1, "lat": {"size": 8, "edge": "partial"}}, variables=["p"], batch={"size": 1})
+    view = view_of({"time": 1, "lat": {"size": 8, "edge": "partial"}}, variables=["p"],
+                   batch={"size": 1})
     (tmp_path / "view.json").write_text(json.dumps(view))
     writer = library.create(store, str(tmp_path / "view.json"), tmp_path / "o", codec="gzip:3")
     for batch in writer.remaining():
         time, lat = divmod(int(batch), 4)
         assert writer.samples(batch).tolist() == [batch]
-        writer.write([batch], truth.p.values[None, time:time + 1, 8 * lat:8 * lat + 8], strides=lat != 3)
+        writer.write([batch], truth.p.values[None, time:time + 1, 8 * lat:8 * lat + 8],
+                     strides=lat != 3)
     writer.close()
     assert np.array_equal(open_(tmp_path / "o").p.values, truth.p.values)
     writer.free()
 
 
 def test_the_output_is_described(library, store, truth, tmp_path):
-    view = json.dumps(view_of({"time": 1, "lat": {"size": 8, "edge": "partial"}}, variables=["t"], batch={"size": 1}))
+    view = json.dumps(view_of({"time": 1, "lat": {"size": 8, "edge": "partial"}}, variables=["t"],
+                              batch={"size": 1}))
     writer = library.create(store, view, tmp_path / "o", name="temperature", dtype="float64")
     assert writer.describe() == {"dims": ["time", "lat"], "arrays": [
-        {"name": "temperature", "tensor": "t", "tensor_dims": ["sample", "time", "level", "lat", "lon"], "dtype": "float64",
+        {"name": "temperature", "tensor": "t",
+         "tensor_dims": ["sample", "time", "level", "lat", "lon"], "dtype": "float64",
          "dims": ["time", "level", "lat", "lon"], "shape": [T, 2, 26, 36]}]}
     assert writer.samples_of_epoch().tolist() == list(range(4 * T))
     starts = writer.numbers("starts").reshape(-1, 2)
     assert starts.tolist() == [[time, lat] for time in range(T) for lat in (0, 8, 16, 24)]
-    assert writer.shape([0]) == [1, 1, 2, 8, 36] and writer.shape([3], b"t") == [1, 1, 2, 2, 36]  # 26 rows: the last window has 2
+    # 26 rows: the last window has 2
+    assert writer.shape([0]) == [1, 1, 2, 8, 36] and writer.shape([3], b"t") == [1, 1, 2, 2, 36]
     with pytest.raises(Failed, match="nothing for the tensor 'z'"):
         writer.shape([0], b"z")
     with pytest.raises(Failed, match="numbers of the samples are needed"):
-        library.call("shape", writer.writer, None, None, ctypes.c_size_t(1), None, ctypes.c_size_t(0), ctypes.byref(ctypes.c_size_t()))
+        library.call("shape", writer.writer, None, None, ctypes.c_size_t(1), None,
+                     ctypes.c_size_t(0), ctypes.byref(ctypes.c_size_t()))
     with pytest.raises(Failed, match="a place for the text"):
-        library.call("describe", writer.writer, None, ctypes.c_size_t(8), ctypes.byref(ctypes.c_size_t()))
+        library.call("describe", writer.writer, None, ctypes.c_size_t(8),
+                     ctypes.byref(ctypes.c_size_t()))
     writer.free()
 
 
 def test_a_suspended_output_goes_on(library, store, truth, tmp_path):
-    """Chunks of four steps, of which three are written; the rank is free at once, and the parts count."""
+    """Chunks of four steps, of which three are written; the rank is free at once, and the parts
+    count."""
     values = truth.p.values[:, None]
     writer = library.create(store, PRESSURE, tmp_path / "o", chunks="time=4,lat=-1,lon=-1")
     writer.write(np.arange(3), values[:3])
@@ -281,7 +307,8 @@ def test_a_suspended_output_goes_on(library, store, truth, tmp_path):
 
 def test_threads_share_a_writer(library, store, truth, tmp_path):
     view = json.dumps(view_of(GRID, variables=["t"], order={"shuffle": "global"}))
-    writer = library.create(store, view, tmp_path / "o", overlap="trim", memory=30_000, chunks="lat=26,lon=36")
+    writer = library.create(store, view, tmp_path / "o", overlap="trim", memory=30_000,
+                            chunks="lat=26,lon=36")
     batches = list(writer.remaining())
     lats, lons = np.arange(0, 19, 6), np.arange(0, 29, 7)
 
@@ -311,7 +338,8 @@ def test_threads_share_a_writer(library, store, truth, tmp_path):
 
 def test_options_that_are_lists(library, store, truth, tmp_path):
     view = json.dumps(view_of({"time": 1}, variables=["t", "p", "kind"]))
-    writer = library.create(store, view, tmp_path / "o", tensors=["p", "kind"], names=["p", "pressure", "kind", "class"],
+    writer = library.create(store, view, tmp_path / "o", tensors=["p", "kind"],
+                            names=["p", "pressure", "kind", "class"],
                             store_options=["--threads=1", "--memory=64M"])
     with pytest.raises(Failed, match="several tensors are passed by name: kind, p"):
         writer.write([0], truth.p.values[:1, None])
@@ -321,7 +349,8 @@ def test_options_that_are_lists(library, store, truth, tmp_path):
     writer.write(np.arange(T), truth.kind.values[:, None], tensor=b"kind")
     writer.close()
     written = open_(tmp_path / "o")
-    assert np.array_equal(written["pressure"].values, truth.p.values) and np.array_equal(written["class"].values, truth.kind.values)
+    assert (np.array_equal(written["pressure"].values, truth.p.values)
+            and np.array_equal(written["class"].values, truth.kind.values))
     writer.free()
     with pytest.raises(Failed, match="names: 'kind' has no name of an array behind it"):
         library.create(store, view, tmp_path / "o2", names=["kind"])
@@ -349,14 +378,21 @@ def test_mistakes_are_errors(library, store, truth, tmp_path):
 
     writer = library.create(store, PRESSURE, out)
     row = truth.p.values[:1, None]
-    for call, match in ((lambda: writer.write([T], row), f"no sample {T}"), (lambda: writer.write([-1], row), "no sample -1"),
-                        (lambda: writer.write([0], row, "float33"), "float33"), (lambda: writer.write([0], row, "float31"), "float31"),
-                        (lambda: writer.samples(4), "no batch 4 in epoch 0; it has 4"),
-                        (lambda: library.call("write", None, None, None, 0, None, b"float32", None), "the writer is NULL"),
-                        (lambda: library.call("write", writer.writer, None, None, 1, None, b"float32", None), "numbers of the samples"),
-                        (lambda: library.call("write", writer.writer, None, None, 1, None, None, None), "dtype is NULL"),
-                        (lambda: library.call("missing", writer.writer, None), "a place for the number"),
-                        (lambda: library.call("remaining", writer.writer, None, ctypes.c_size_t(4), None), "a place for the numbers")):
+    for call, match in (
+            (lambda: writer.write([T], row), f"no sample {T}"),
+            (lambda: writer.write([-1], row), "no sample -1"),
+            (lambda: writer.write([0], row, "float33"), "float33"),
+            (lambda: writer.write([0], row, "float31"), "float31"),
+            (lambda: writer.samples(4), "no batch 4 in epoch 0; it has 4"),
+            (lambda: library.call("write", None, None, None, 0, None, b"float32", None),
+             "the writer is NULL"),
+            (lambda: library.call("write", writer.writer, None, None, 1, None, b"float32", None),
+             "numbers of the samples"),
+            (lambda: library.call("write", writer.writer, None, None, 1, None, None, None),
+             "dtype is NULL"),
+            (lambda: library.call("missing", writer.writer, None), "a place for the number"),
+            (lambda: library.call("remaining", writer.writer, None, ctypes.c_size_t(4), None),
+             "a place for the numbers")):
         with pytest.raises(Failed, match=match) as failed:
             call()
         assert failed.value.code == EINVAL
@@ -377,4 +413,5 @@ def test_long_reasons_are_cut_between_characters(library, store, tmp_path):
     for shift in "", "x":
         with pytest.raises(Failed) as failed:
             library.create(store, PRESSURE, tmp_path / "o", tensors=[shift + "ä" * 3000])
-        assert len(str(failed.value).encode()) in (ERROR_SIZE - 1, ERROR_SIZE - 2) and "ää" in str(failed.value)
+        assert len(str(failed.value).encode()) in (ERROR_SIZE - 1, ERROR_SIZE
+                                                       - 2) and "ää" in str(failed.value)

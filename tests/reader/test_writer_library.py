@@ -1,4 +1,5 @@
-"""libbatchfs_writer, from a program in C: the outputs are what numpy and xarray say that they are."""
+"""libbatchfs_writer, from a program in C: the outputs are what numpy and xarray say that they
+are."""
 
 import json
 import os
@@ -22,16 +23,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BATCHFS", "build/batchfs")).resolve().parent
 
 
-pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ, reason="the program would need the sanitizer's runtime")
+pytestmark = pytest.mark.skipif("BATCHFS_SANITIZER_REPORTS" in os.environ,
+                                reason="the program would need the sanitizer's runtime")
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """The program, as a user would compile it."""
     path = tmp_path_factory.mktemp("c") / "write_predictions"
-    subprocess.run(["cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "tools/writer", "-o", path,
-                    pathlib.Path(__file__).parent / "write_predictions.c", "-L", BUILD, "-lbatchfs_writer", f"-Wl,-rpath,{BUILD}"],
-                   check=True)
+    subprocess.run(["cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-I",
+                    ROOT / "tools/writer", "-o",
+                    path, pathlib.Path(__file__).parent / "write_predictions.c", "-L", BUILD,
+                    "-lbatchfs_writer", f"-Wl,-rpath,{BUILD}"], check=True)
     return path
 
 
@@ -39,7 +42,8 @@ class Case:
     """A view, the values of its samples, and what the program makes of them."""
 
     def __init__(self, program, store, folder, view, tensor=None, predict=None, **options):
-        self.program, self.store, self.folder, self.view, self.options = program, store, folder, view, options
+        self.program, self.store, self.folder, self.view, self.options = (
+            program, store, folder, view, options)
         self.tensor = tensor
         (folder / "view.json").write_text(json.dumps(view))
         data = batchfs.open(store, view=view)
@@ -54,7 +58,8 @@ class Case:
         (folder / "values").write_bytes(self.values.tobytes())
 
     def arguments(self, out, **more):
-        words = {"values": self.folder / "values", "samples": len(self.values), "from": self.values.dtype.name}
+        words = {"values": self.folder / "values", "samples": len(self.values),
+                 "from": self.values.dtype.name}
         if self.tensor:
             words["tensor"] = self.tensor
         for key, value in (self.options | more).items():
@@ -64,10 +69,12 @@ class Case:
                 words |= value
             else:
                 words[key] = int(value) if isinstance(value, bool) else value
-        return [str(self.program), str(self.store), str(self.folder / "view.json"), str(out), *(f"{k}={v}" for k, v in words.items())]
+        return [str(self.program), str(self.store), str(self.folder / "view.json"), str(out),
+                *(f"{k}={v}" for k, v in words.items())]
 
     def run(self, out, **more):
-        return subprocess.run(self.arguments(out, **more), capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(self.arguments(out, **more), capture_output=True, text=True,
+                              timeout=120, check=False)
 
     def by_c(self, **more):
         out = self.folder / "c"
@@ -91,7 +98,8 @@ OVERLAPPING = view_of(GRID, variables=["t"], order={"shuffle": "global"})
 
 def noise(name):
     """A model whose windows differ where they overlap."""
-    return lambda batch: batch[name].numpy() + batch.index.astype("f4").reshape(-1, *(1,) * (len(batch[name].shape) - 1))
+    return (lambda batch: batch[name].numpy()
+            + batch.index.astype("f4").reshape(-1, *(1,) * (len(batch[name].shape) - 1)))
 
 
 @pytest.mark.parametrize("overlap", ["trim", "mean", "cosine", "last"])
@@ -113,7 +121,8 @@ def test_the_input_comes_back(case, truth):
 
 
 def test_means_are_those_of_numpy(case, truth):
-    made = case(view_of({"time": 1, "lat": {"size": 10, "stride": 4}}, variables=["p"]), predict=noise("p"), overlap="mean")
+    made = case(view_of({"time": 1, "lat": {"size": 10, "stride": 4}}, variables=["p"]),
+                predict=noise("p"), overlap="mean")
     written = made.written()
     total, count = np.zeros((T, Y, X)), np.zeros((T, Y, X))
     for batch in made.data:
@@ -125,9 +134,8 @@ def test_means_are_those_of_numpy(case, truth):
 
 
 def test_steps_ahead_lie_where_they_are_for(case, truth):
-    view = view_of({"time": {"size": 1, "stride": 3}},
-                   tensors={"x": {"variables": ["p"]}, "y": {"variables": ["t", "p"], "offsets": {"time": [1, 2]}, "stack": "channel"}},
-                   dtype="float32")
+    view = view_of({"time": {"size": 1, "stride": 3}}, tensors={"x": {"variables": ["p"]}, "y": {
+        "variables": ["t", "p"], "offsets": {"time": [1, 2]}, "stack": "channel"}}, dtype="float32")
     written = case(view, tensor="y").written()
     starts = np.arange(0, T - 2, 3)
     for ahead in (1, 2):
@@ -136,7 +144,9 @@ def test_steps_ahead_lie_where_they_are_for(case, truth):
 
 
 def test_leads_have_a_dimension(case, truth):
-    view = view_of({"time": 1}, tensors={"x": {"variables": ["p"]}, "y": {"variables": ["p"], "offsets": {"time": ["6h", "12h"]}}})
+    view = view_of({"time": 1},
+                   tensors={"x": {"variables": ["p"]},
+                            "y": {"variables": ["p"], "offsets": {"time": ["6h", "12h"]}}})
     written = case(view, tensor="y", name="forecast", time="lead").written()
     assert written.forecast.dims == ("init_time", "lead_time", "lat", "lon")
     assert np.array_equal(written.forecast.values[:, 1], truth.p.values[2:])
@@ -144,16 +154,18 @@ def test_leads_have_a_dimension(case, truth):
 
 def test_one_number_for_each_window(case, truth):
     view = view_of({"time": 2, "lat": {"size": 8}}, variables=["t"])
-    written = case(view, predict=lambda batch: batch["t"].numpy().mean(axis=(1, 2, 3, 4), dtype="f8"), reduce="window", name="score",
-                   dtype="float64").written()
+    written = case(view,
+                   predict=lambda batch: batch["t"].numpy().mean(axis=(1, 2, 3, 4), dtype="f8"),
+                   reduce="window", name="score", dtype="float64").written()
     assert written.score.dims == ("time", "lat")
     assert np.array_equal(written.lat.values, truth.lat.values[:24:8])
 
 
 def test_classes_shards_and_codecs(case, truth):
-    made = case(view_of({"time": 1, "lat": {"size": 8, "stride": 6, "edge": "pad"}, "lon": {"size": 16, "stride": 9, "wrap": True}},
-                        variables=["kind"]),
-                overlap="trim", chunks={"time": 1, "lat": 13, "lon": 9}, shards={"time": 4, "lat": -1, "lon": 36}, codec="blosc:zstd:5")
+    made = case(view_of({"time": 1, "lat": {"size": 8, "stride": 6, "edge": "pad"},
+                         "lon": {"size": 16, "stride": 9, "wrap": True}}, variables=["kind"]),
+                overlap="trim", chunks={"time": 1, "lat": 13, "lon": 9},
+                shards={"time": 4, "lat": -1, "lon": 36}, codec="blosc:zstd:5")
     written = made.written()
     assert written.kind.dtype == "i2" and np.array_equal(written.kind.values, truth.kind.values)
     array = zarr.open_group(made.folder / "c", mode="r")["kind"]
@@ -162,8 +174,10 @@ def test_classes_shards_and_codecs(case, truth):
 
 
 def test_normalization_is_undone(case, truth):
-    view = view_of({"time": 1, "lat": 13}, variables=["t", "p"], normalize={
-        "method": "zscore", "statistics": {"t": {"mean": [280, 285], "std": [9, 10], "dims": ["level"]}, "p": {"mean": 1e5, "std": 100}}})
+    view = view_of({"time": 1, "lat": 13}, variables=["t", "p"],
+                   normalize={"method": "zscore", "statistics": {
+                       "t": {"mean": [280, 285], "std": [9, 10], "dims": ["level"]},
+                       "p": {"mean": 1e5, "std": 100}}})
     written = case(view, tensor="t", denormalize=True, name={"t": "temperature"}).written()
     assert written.temperature.attrs["units"] == "K"
     np.testing.assert_allclose(written.temperature.values, truth.t.values, rtol=1e-6)
@@ -179,13 +193,17 @@ def test_normalized_values_say_so(case, truth):
 
 def test_the_program_of_the_guide(tmp_path):
     page = (ROOT / "man/guide/predictions.md").read_text()
-    (tmp_path / "program.c").write_text(re.search(r":caption: write_predictions.c\n(.*?)```", page, re.S)[1])
-    subprocess.run(["cc", "-Wall", "-Werror", "-I", ROOT / "tools/writer", "-o", tmp_path / "program", tmp_path / "program.c", "-L", BUILD,
-                    "-lbatchfs_writer", f"-Wl,-rpath,{BUILD}"], check=True)
+    (tmp_path / "program.c").write_text(
+        re.search(r":caption: write_predictions.c\n(.*?)```", page, re.S)[1])
+    subprocess.run(["cc", "-Wall", "-Werror", "-I", ROOT / "tools/writer", "-o",
+                    tmp_path / "program", tmp_path / "program.c", "-L", BUILD, "-lbatchfs_writer",
+                    f"-Wl,-rpath,{BUILD}"], check=True)
     cells = ("time", "latitude", "longitude"), np.zeros((28, 32, 60), "f4")
     xr.Dataset({"t2m": cells}).to_zarr(tmp_path / "week.zarr", consolidated=False)
-    done = subprocess.run([tmp_path / "program"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == (re.search(r"\$ \./write_predictions\n(.*?)```", page, re.S)[1], "")
+    done = subprocess.run([tmp_path / "program"], cwd=tmp_path, capture_output=True, text=True,
+                          check=True)
+    assert (done.stdout,
+            done.stderr) == (re.search(r"\$ \./write_predictions\n(.*?)```", page, re.S)[1], "")
     assert (open_(tmp_path / "constant.zarr").t2m.values == 280).all()
 
 
@@ -197,13 +215,15 @@ OPTIONS = {"overlap": "cosine", "chunks": {"time": 2, "lat": 9, "lon": 36}}
 @pytest.fixture(scope="module")
 def windows(program, store, tmp_path_factory):
     """Predictions of overlapping windows, and the files that one rank writes."""
-    made = Case(program, store, tmp_path_factory.mktemp("windows"), OVERLAPPING, predict=noise("t"), **OPTIONS)
+    made = Case(program, store, tmp_path_factory.mktemp("windows"), OVERLAPPING, predict=noise("t"),
+                **OPTIONS)
     made.alone = files(made.by_c())
     return made
 
 
 def test_ranks_write_what_one_does(windows, tmp_path):
-    ranks = [subprocess.Popen(windows.arguments(tmp_path / "o", rank=rank, world=3, memory=memory), stdout=subprocess.PIPE, text=True)
+    ranks = [subprocess.Popen(windows.arguments(tmp_path / "o", rank=rank, world=3, memory=memory),
+                              stdout=subprocess.PIPE, text=True)
              for rank, memory in enumerate((1 << 30, 20_000, 1))]
     said = [rank.communicate(timeout=120)[0].splitlines() for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0, 0]

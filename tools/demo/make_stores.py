@@ -15,8 +15,9 @@ def write(dataset, folder, chunks):
         return
     for variable in dataset.variables.values():
         variable.encoding = {}
-    encoding = {name: {"chunks": tuple(chunks.get(dim, dataset.sizes[dim]) for dim in dataset[name].dims)}
-                for name in dataset.data_vars}
+    encoding = {
+        name: {"chunks": tuple(chunks.get(dim, dataset.sizes[dim]) for dim in dataset[name].dims)}
+        for name in dataset.data_vars}
     unfinished = folder.with_suffix(".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     dataset.to_zarr(unfinished, encoding=encoding, consolidated=True)

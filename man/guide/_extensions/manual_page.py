@@ -1,6 +1,8 @@
-"""The directive `manual-page`: a page of man/, by mandoc, with its sections as sections of the site.
+"""The directive `manual-page`: a page of man/, by mandoc, with its sections as sections of the
+site.
 
-Each section gets a label, "batchfs-view.5:select", for links from other pages: [select](#batchfs-view.5:select).
+Each section gets a label, "batchfs-view.5:select", for links from other pages:
+[select](#batchfs-view.5:select).
 """
 
 import pathlib
@@ -29,7 +31,8 @@ def html_of(path):
 
 def mend_links(page):
     """Pages that are not ours are Debian's. mandoc links to a section "A-b" as "A_b"."""
-    anchors = {re.sub(r"\W", "_", anchor): anchor for anchor in (part.get("id") for part in page.iter()) if anchor}
+    anchors = {re.sub(r"\W", "_", anchor): anchor
+               for anchor in (part.get("id") for part in page.iter()) if anchor}
     for link in page.iter("a"):
         target = link.get("href", "")
         if target.startswith("#"):

@@ -1,7 +1,9 @@
-"""A page that is a block ```{notebook} NAME``` becomes the notebook man/guide/examples/NAME.ipynb, with the outputs that it stores.
+"""A page that is a block ```{notebook} NAME``` becomes the notebook man/guide/examples/NAME.ipynb,
+with the outputs that it stores.
 
-The notebook becomes Markdown before the page is parsed, so its headings are sections of the site and its code is highlighted.
-The alternative text of a picture is the comment that the code of its cell begins with.
+The notebook becomes Markdown before the page is parsed, so its headings are sections of the site
+and its code is highlighted. The alternative text of a picture is the comment that the code of its
+cell begins with.
 """
 
 import base64
@@ -35,7 +37,8 @@ def alternative(source):
     lines = itertools.takewhile(lambda line: line.startswith("#"), source.splitlines())
     text = " ".join(line.removeprefix("#").strip() for line in lines)
     if len(text) < MIN_ALTERNATIVE:
-        raise ExtensionError(f"a cell that makes a picture begins with a comment that says what it shows, not with {text!r}")
+        raise ExtensionError("a cell that makes a picture begins with a comment that says what it "
+                             f"shows, not with {text!r}")
     return text
 
 
@@ -57,7 +60,8 @@ def as_markdown(notebook, save):
                 address = save(pictures, base64.b64decode(joined(data["image/png"])))
                 blocks.append(f"```{{image}} {address}\n:alt: {alternative(source)}\n```")
             elif "text/plain" in data:
-                blocks.append(fenced("{code-block} text", joined(data["text/plain"]), ":class: output"))
+                blocks.append(fenced("{code-block} text", joined(data["text/plain"]),
+                                     ":class: output"))
     return "\n\n".join(blocks) + "\n"
 
 

@@ -1,9 +1,11 @@
-"""Docstrings of the package are plain text: `code` in backticks, indented code, columns of names and meanings."""
+"""Docstrings of the package are plain text: `code` in backticks, indented code, columns of names
+and meanings."""
 
 import re
 
 CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-# A name, at least two spaces, its meaning; lines that continue it begin in the column of the meaning.
+# A name, at least two spaces, its meaning; lines that continue it begin in the column of the
+# meaning.
 COLUMN = re.compile(r"((?:[a-z_]+)(?:, [a-z_]+)*)(  +)(\S.*)")
 
 

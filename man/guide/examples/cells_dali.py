@@ -1,9 +1,11 @@
 """NVIDIA DALI: tiles of an OME-Zarr image and its labels, turned and flipped at random.
 
     python cells_dali.py --offline
-    python cells_dali.py --store https://HOST/IMAGE.zarr   # with two channels, z, and a label image "cells"
+    python cells_dali.py --store https://HOST/IMAGE.zarr
+                         # with two channels, z, and a label image "cells"
 
-Shows: batches as DALI's external source without a copy, image and labels augmented in the same way, epochs.
+Shows: batches as DALI's external source without a copy, image and labels augmented in the same way,
+epochs.
 """
 
 import argparse
@@ -18,24 +20,29 @@ VIEW = pathlib.Path(__file__).parent / "views" / "cells.json"
 
 
 def pipeline_of(train, device_id):
-    @pipeline_def(batch_size=train.schema["batch_size"], num_threads=2, device_id=device_id, prefetch_queue_depth=2, seed=0)
+    @pipeline_def(batch_size=train.schema["batch_size"], num_threads=2, device_id=device_id,
+                  prefetch_queue_depth=2, seed=0)
     def pipeline():
         source = batchfs.dali.Source(train, ["image", "labels"], held=3)
-        image, labels = fn.external_source(source=source, num_outputs=2, no_copy=True, cycle="raise")
+        image, labels = fn.external_source(source=source, num_outputs=2, no_copy=True,
+                                           cycle="raise")
         image, labels = fn.squeeze(image, axes=0), fn.squeeze(labels, axes=0)  # z, of length 1
         labels = fn.expand_dims(labels, axes=2)
         if device_id is not None:
             image, labels = image.gpu(), labels.gpu()
         across, down = fn.random.coin_flip(), fn.random.coin_flip()
-        image = fn.flip(fn.cast(image, dtype=types.FLOAT) / 4000.0, horizontal=across, vertical=down)
+        image = fn.flip(fn.cast(image, dtype=types.FLOAT) / 4000.0, horizontal=across,
+                        vertical=down)
         return image, fn.flip(labels, horizontal=across, vertical=down)
 
     return pipeline()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--offline", action="store_true", help="use a small store, made in --folder")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--offline", action="store_true",
+                        help="use a small store, made in --folder")
     parser.add_argument("--store", help="an OME-Zarr image")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--epochs", type=int, default=2)

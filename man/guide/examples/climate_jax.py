@@ -1,9 +1,11 @@
-"""JAX on a mesh: the next month of a CMIP6 simulation from the two before it and the same month of the year before.
+"""JAX on a mesh: the next month of a CMIP6 simulation from the two before it and the same month of
+the year before.
 
     XLA_FLAGS=--xla_force_host_platform_device_count=4 python climate_jax.py --offline
     python climate_jax.py --store gs://cmip6/CMIP6/CMIP/...   # one variable, tas, of a simulation
 
-Shows: batches sharded over all devices of a mesh, one copied while another is used; a calendar without leap days.
+Shows: batches sharded over all devices of a mesh, one copied while another is used; a calendar
+without leap days.
 """
 
 import argparse
@@ -42,13 +44,15 @@ def step(weights, x, y):
 
 def first_weights(data, mesh):
     """A mean of the months, on every device."""
-    _, months, *grid = next(tensor["shape"] for tensor in data.schema["tensors"] if tensor["name"] == "x")
+    _, months, *grid = next(tensor["shape"] for tensor in data.schema["tensors"]
+                            if tensor["name"] == "x")
     weights = {"months": jnp.full((months, *grid), 1 / months), "constant": jnp.zeros(grid)}
     return jax.device_put(weights, NamedSharding(mesh, PartitionSpec()))
 
 
 def scores(weights, data):
-    """RMSE in kelvin at each place: of the model, of the month a year before as its forecast, and of the last month."""
+    """RMSE in kelvin at each place: of the model, of the month a year before as its forecast, and
+    of the last month."""
     squares, count = 0, 0
     for batch in data:
         x, truth = batch["x"].numpy(), batch.denormalize("y")[:, 0]
@@ -59,8 +63,10 @@ def scores(weights, data):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--offline", action="store_true", help="use a small store, made in --folder")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--offline", action="store_true",
+                        help="use a small store, made in --folder")
     parser.add_argument("--store", help="a store with tas")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--epochs", type=int, default=3)
@@ -81,10 +87,12 @@ def main():
         for epoch in range(arguments.epochs):
             for arrays in batchfs.jax.sharded(train, by_sample):
                 weights, loss = step(weights, arrays["x"], arrays["y"])
-            print(f"epoch {epoch}: loss {float(loss):.4f} on {len(arrays['x'].addressable_shards)} devices")
+            print(f"epoch {epoch}: loss {float(loss):.4f} on "
+                  f"{len(arrays['x'].addressable_shards)} devices")
     if jax.process_index() == 0:
         with batchfs.open(store, json.loads(VIEW.read_text()) | {"select": LATER}) as later:
-            ours, year_before, _ = (np.sqrt((errors ** 2).mean()) for errors in scores(weights, later))
+            ours, year_before, _ = (np.sqrt((errors ** 2).mean())
+                                    for errors in scores(weights, later))
         print(f"from 2000: RMSE {ours:.2f} K, with the month a year before {year_before:.2f} K")
 
 

@@ -1,10 +1,11 @@
-"""Downscaling: a network restores fields of HRRR forecasts from fields of a quarter of the resolution.
+"""Downscaling: a network restores fields of HRRR forecasts from fields of a quarter of the
+resolution.
 
     python downscaling.py --offline
     python downscaling.py --store PATH_OR_URL_OF_A_STORE
 
-Shows: patches of a sharded store with a lead time, a block shuffle, coarse input made on the device from the fine target,
-so that only one copy is read, and scores in original units.
+Shows: patches of a sharded store with a lead time, a block shuffle, coarse input made on the device
+from the fine target, so that only one copy is read, and scores in original units.
 """
 
 import argparse
@@ -24,7 +25,8 @@ class Refine(nn.Module):
 
     def __init__(self, channels, width=32):
         super().__init__()
-        self.correct = nn.Sequential(nn.Conv2d(channels, width, 3, padding=1), nn.GELU(), nn.Conv2d(width, channels, 3, padding=1))
+        self.correct = nn.Sequential(nn.Conv2d(channels, width, 3, padding=1), nn.GELU(),
+                                     nn.Conv2d(width, channels, 3, padding=1))
         nn.init.zeros_(self.correct[-1].weight), nn.init.zeros_(self.correct[-1].bias)
 
     def forward(self, coarse):
@@ -33,7 +35,8 @@ class Refine(nn.Module):
 
 
 def normalized(fine):
-    """Fields, (sample, lead time, channel, y, x), as (field, channel, y, x) around 0; and what brings the units back."""
+    """Fields, (sample, lead time, channel, y, x), as (field, channel, y, x) around 0; and what
+    brings the units back."""
     fine = fine.flatten(0, 1)
     mean, deviation = fine.mean((0, 2, 3), keepdim=True), fine.std((0, 2, 3), keepdim=True) + 1e-6
     return (fine - mean) / deviation, lambda values: values * deviation + mean
@@ -60,14 +63,17 @@ def scores(model, val):
     for batch in val:
         fine, restored = normalized(batch["fine"])
         smooth = nn.functional.interpolate(coarse(fine), scale_factor=FACTOR, mode="bilinear")
-        guesses = torch.stack([restored(guess) - restored(fine) for guess in (model(coarse(fine)), smooth)])
+        guesses = torch.stack([restored(guess) - restored(fine)
+                               for guess in (model(coarse(fine)), smooth)])
         squares, count = squares + (guesses.double() ** 2).mean((1, 3, 4)), count + 1
     return (squares / count).sqrt().tolist()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--offline", action="store_true", help="use a small store, made in --folder")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--offline", action="store_true",
+                        help="use a small store, made in --folder")
     parser.add_argument("--store", help="a store of HRRR forecasts with init_time, lead_time, y, x")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--steps", type=int, default=200)
@@ -93,7 +99,8 @@ def main():
             if step == arguments.steps:
                 break
     (ours, _), (interpolation, _) = scores(model, loader(val))
-    print(f"{step} steps: 2 m temperature, RMSE {interpolation:.2f} K with interpolation alone, {ours:.2f} K now")
+    print(f"{step} steps: 2 m temperature, RMSE {interpolation:.2f} K with interpolation "
+          f"alone, {ours:.2f} K now")
 
 
 if __name__ == "__main__":

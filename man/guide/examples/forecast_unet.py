@@ -1,11 +1,12 @@
-"""A global forecast: a U-Net predicts the weather six hours ahead from two steps of ERA5 (WeatherBench 2).
+"""A global forecast: a U-Net predicts the weather six hours ahead from two steps of ERA5
+(WeatherBench 2).
 
     python forecast_unet.py --offline                        # a small store of the same layout
     python forecast_unet.py --epochs 10                      # the public store, one GPU or the CPU
     torchrun --nproc-per-node 8 forecast_unet.py --epochs 10
 
-Shows: a view with two tensors and channels, statistics, parts, ranks of torchrun, bfloat16, a checkpoint in the middle of
-an epoch, and scores in original units.
+Shows: a view with two tensors and channels, statistics, parts, ranks of torchrun, bfloat16, a
+checkpoint in the middle of an epoch, and scores in original units.
 """
 
 import argparse
@@ -54,7 +55,8 @@ class UNet(nn.Module):
 
 
 def predict(model, x):
-    """The next step from x, (sample, channel, time, longitude, latitude): the last one and a change."""
+    """The next step from x, (sample, channel, time, longitude, latitude): the last one and a
+    change."""
     change = model(x.flatten(1, 2))
     return x[:, :, -1] + change
 
@@ -78,15 +80,18 @@ def train_step(model, optimizer, batch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--offline", action="store_true", help="use a small store, made in --folder")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--offline", action="store_true",
+                        help="use a small store, made in --folder")
     parser.add_argument("--store", default=STORE)
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("forecast"))
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--steps", type=int, default=0, help="of an epoch; 0: all")
     arguments = parser.parse_args()
     distributed = "RANK" in os.environ
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if torch.cuda.is_available() else torch.device("cpu")
+    device = (torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+              if torch.cuda.is_available() else torch.device("cpu"))
     if distributed:
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     rank = dist.get_rank() if distributed else 0
@@ -127,10 +132,11 @@ def main():
             if step + 1 == arguments.steps:
                 break
         if rank == 0:
-            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "train": train.state_dict()}, checkpoint)
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(),
+                        "train": train.state_dict()}, checkpoint)
             ours, persistence = scores(model, val)
-            print(f"epoch {epoch}: loss {loss:.3f}, 2 m temperature after 6 h: RMSE {ours:.2f} K, persistence "
-                  f"{persistence:.2f} K", flush=True)
+            print(f"epoch {epoch}: loss {loss:.3f}, 2 m temperature after 6 h: RMSE {ours:.2f} K, "
+                  f"persistence {persistence:.2f} K", flush=True)
         train.set_epoch(epoch + 1)  # with --steps it has not ended by itself
     if distributed:
         dist.barrier()
@@ -139,7 +145,8 @@ def main():
 
 @torch.no_grad()
 def scores(model, val):
-    """RMSE in kelvin, of the model and of the last step as its forecast, over up to eight batches."""
+    """RMSE in kelvin, of the model and of the last step as its forecast, over up to eight
+    batches."""
     squares = torch.zeros(2, dtype=torch.float64)
     batches = val.batches.of_rank(0, 1)
     count = min(8, len(batches))
@@ -148,7 +155,8 @@ def scores(model, val):
         x, truth = batch["x"].torch(), batch.denormalize("y", batch["y"].torch())[:, 0, 0]
         forecast = batch.denormalize("y", predict(model, x)[:, :, None])[:, 0, 0]
         last = batch.denormalize("y", x[:, :, -1:])[:, 0, 0]
-        squares += torch.stack([((forecast - truth) ** 2).mean(), ((last - truth) ** 2).mean()]).cpu()
+        squares += torch.stack([((forecast - truth) ** 2).mean(),
+                                ((last - truth) ** 2).mean()]).cpu()
     return (squares / count).sqrt().tolist()
 
 

@@ -1,10 +1,11 @@
-"""Segmentation of tiles: a network learns the scene classification of a Sentinel-2 product in EOPF's Zarr format.
+"""Segmentation of tiles: a network learns the scene classification of a Sentinel-2 product in
+EOPF's Zarr format.
 
     python segmentation.py --offline
     python segmentation.py --store https://HOST/PRODUCT.zarr
 
-Shows: bands as channels and labels of another group, packed integers that become reflectances, tiles without data left
-out, training and validation tiles that share no pixel.
+Shows: bands as channels and labels of another group, packed integers that become reflectances,
+tiles without data left out, training and validation tiles that share no pixel.
 """
 
 import argparse
@@ -21,12 +22,14 @@ CLASSES = 12  # 0, no data, to 11
 
 def prepared(batch):
     """Bands around 0, without NaN, and classes as whole numbers; what is missing has class 0."""
-    return {"image": torch.nan_to_num(batch["image"] * 5 - 1), "classes": torch.nan_to_num(batch["classes"]).long()}
+    return {"image": torch.nan_to_num(batch["image"] * 5 - 1),
+            "classes": torch.nan_to_num(batch["classes"]).long()}
 
 
 def network(width=32):
     """Scores of each class for each pixel, from the pixels around it."""
-    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.Conv2d(width, width, 3, padding=1), nn.ReLU(),
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(),
+                         nn.Conv2d(width, width, 3, padding=1), nn.ReLU(),
                          nn.Conv2d(width, CLASSES, 1))
 
 
@@ -51,8 +54,10 @@ def confusion(model, val):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--offline", action="store_true", help="use a small store, made in --folder")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--offline", action="store_true",
+                        help="use a small store, made in --folder")
     parser.add_argument("--store", help="a product")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--epochs", type=int, default=3)
@@ -75,8 +80,9 @@ def main():
         for batch in loader(train):
             loss = train_step(model, optimizer, batch)
         counts = confusion(model, loader(val))
-        print(f"epoch {epoch}: loss {loss:.3f}, {counts.diag().sum() / counts.sum():.0%} of {counts.sum()} pixels right, "
-              f"{counts.sum(1).max() / counts.sum():.0%} are of the most frequent class")
+        print(f"epoch {epoch}: loss {loss:.3f}, {counts.diag().sum() / counts.sum():.0%} of "
+              f"{counts.sum()} pixels right, {counts.sum(1).max() / counts.sum():.0%} are of the "
+              "most frequent class")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
-"""Small stores with the layouts of public ones, for the examples and the guide: `python stores.py era5 hrrr`.
+"""Small stores with the layouts of public ones, for the examples and the guide:
+`python stores.py era5 hrrr`.
 
-Names, dimensions, their order, data types, chunks (smaller), codecs and groups are those of the public store; values are
-made up, from a fixed seed. Each is written into the folder --folder (by default here), unless it is there already.
+Names, dimensions, their order, data types, chunks (smaller), codecs and groups are those of the
+public store; values are made up, from a fixed seed. Each is written into the folder --folder (by
+default here), unless it is there already.
 
-era5        ERA5 of WeatherBench 2, gs://weatherbench2/datasets/era5/1959-2022-6h-64x32_equiangular_conservative.zarr
+era5        ERA5 of WeatherBench 2,
+            gs://weatherbench2/datasets/era5/1959-2022-6h-64x32_equiangular_conservative.zarr
 imerg       half-hourly rain as of GPM IMERG, for the first two months of era5 and on its grid
 oisst       daily sea surface temperature as of NOAA OISST, at longitudes from -180 to 180
 gefs-0, gefs-1, gefs-2  members of an ensemble forecast, a store each
@@ -30,11 +33,13 @@ def smooth(random, shape, passes=2):
     values = random.standard_normal(shape, dtype="f4")
     for _ in range(passes):
         for axis in (-1, -2):
-            values = (values + np.roll(values, 1, axis) + np.roll(values, -1, axis)) / np.float32(1.7)
+            values = (values + np.roll(values, 1, axis)
+                      + np.roll(values, -1, axis)) / np.float32(1.7)
     return values
 
 
-# Ninths of land, a line of 32 for each latitude from the north; longitudes from 0. From Natural Earth's coastlines.
+# Ninths of land, a line of 32 for each latitude from the north; longitudes from 0. From Natural
+# Earth's coastlines.
 LAND = """
 00000000000000000000000023223420
 00210223686434210021135365359950
@@ -61,13 +66,16 @@ def land():
 
 
 def shifted(field, cells):
-    """A field moved to the east by a part of a cell, another at each latitude, the last dimension."""
+    """A field moved to the east by a part of a cell, another at each latitude, the last
+    dimension."""
     wave = np.fft.rfftfreq(field.shape[-2])[:, None]
-    return np.fft.irfft(np.fft.rfft(field, axis=-2) * np.exp(-2j * np.pi * wave * cells), field.shape[-2], axis=-2)
+    return np.fft.irfft(np.fft.rfft(field, axis=-2) * np.exp(-2j * np.pi * wave * cells),
+                        field.shape[-2], axis=-2)
 
 
 def weather(random, times, latitude):
-    """Highs and lows, (time, longitude, latitude), that travel: to the east, in the tropics to the west; of about 1."""
+    """Highs and lows, (time, longitude, latitude), that travel: to the east, in the tropics to the
+    west; of about 1."""
     drift = 0.9 - 1.3 * np.cos(np.radians(latitude)) ** 6
     fresh = smooth(random, (times, 32, len(latitude)), 3)
     fresh /= fresh.std()
@@ -112,21 +120,24 @@ def make_imerg(path):
     time = np.arange("2020-01-01", "2020-03-01", np.timedelta64(30, "m"), dtype="M8[ns]")
     lon, lat = np.arange(0, 360, 11.25, dtype="f4"), np.linspace(-84.375, 84.375, 16, dtype="f4")
     rain = np.maximum(smooth(random, (len(time), len(lon), len(lat))) - 1, 0)
-    dataset = xr.Dataset(
-        {"precipitation": (("time", "lon", "lat"), rain, {"units": "mm/hr"})},
-        {"time": time, "lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})})
-    dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding={"precipitation": {"chunks": (48, 32, 16)}})
+    dataset = xr.Dataset({"precipitation": (("time", "lon", "lat"), rain, {"units": "mm/hr"})},
+                         {"time": time, "lon": ("lon", lon, {"units": "degrees_east"}),
+                          "lat": ("lat", lat, {"units": "degrees_north"})})
+    dataset.to_zarr(path, zarr_format=2, consolidated=True,
+                    encoding={"precipitation": {"chunks": (48, 32, 16)}})
 
 
 def make_oisst(path):
     random = np.random.default_rng(13)
     time = np.arange("2020-01-01", "2022-01-01", np.timedelta64(1, "D"), dtype="M8[ns]")
     lat, lon = np.linspace(-87.5, 87.5, 36, dtype="f4"), np.arange(-177.5, 180, 5, dtype="f4")
-    sst = 290 - 20 * np.sin(np.radians(lat))[:, None] ** 2 + smooth(random, (len(time), len(lat), len(lon)))
-    dataset = xr.Dataset(
-        {"sst": (("time", "lat", "lon"), sst.astype("f4"), {"units": "K"})},
-        {"time": time, "lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})})
-    dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding={"sst": {"chunks": (30, 36, 72)}})
+    sst = (290 - 20 * np.sin(np.radians(lat))[:, None] ** 2
+           + smooth(random, (len(time), len(lat), len(lon))))
+    dataset = xr.Dataset({"sst": (("time", "lat", "lon"), sst.astype("f4"), {"units": "K"})},
+                         {"time": time, "lat": ("lat", lat, {"units": "degrees_north"}),
+                          "lon": ("lon", lon, {"units": "degrees_east"})})
+    dataset.to_zarr(path, zarr_format=2, consolidated=True,
+                    encoding={"sst": {"chunks": (30, 36, 72)}})
 
 
 def make_gefs(path, member):
@@ -138,7 +149,8 @@ def make_gefs(path, member):
         {"temperature_2m": (("time", "latitude", "longitude"), t2m, {"units": "K"})},
         {"time": time, "latitude": ("latitude", latitude, {"units": "degrees_north"}),
          "longitude": ("longitude", longitude, {"units": "degrees_east"})})
-    dataset.to_zarr(path, zarr_format=3, consolidated=False, encoding={"temperature_2m": {"chunks": (20, 9, 18)}})
+    dataset.to_zarr(path, zarr_format=3, consolidated=False,
+                    encoding={"temperature_2m": {"chunks": (20, 9, 18)}})
 
 
 def make_cmip6(path):
@@ -160,13 +172,16 @@ def make_cmip6(path):
     dataset = xr.Dataset(
         {"tas": (("time", "lat", "lon"), tas, {"units": "K", "cell_measures": "area: areacella"}),
          "time_bnds": (("time", "bnds"), bounds)},
-        {"time": ("time", bounds.mean(axis=1), {"units": "days since 1850-01-01", "calendar": "noleap", "bounds": "time_bnds"}),
-         "lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"}),
-         "height": ((), 2.0, {"units": "m"})})
-    dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding={"tas": {"chunks": (600, 8, 16)}})
+        {"time": ("time", bounds.mean(axis=1),
+                  {"units": "days since 1850-01-01", "calendar": "noleap", "bounds": "time_bnds"}),
+         "lat": ("lat", lat, {"units": "degrees_north"}),
+         "lon": ("lon", lon, {"units": "degrees_east"}), "height": ((), 2.0, {"units": "m"})})
+    dataset.to_zarr(path, zarr_format=2, consolidated=True,
+                    encoding={"tas": {"chunks": (600, 8, 16)}})
 
 
-# Reflectances of classes of the scene classification in the bands b02, b03, b04, b05, b08, b11, b12.
+# Reflectances of classes of the scene classification in the bands b02, b03, b04, b05, b08, b11,
+# b12.
 BANDS = ("b02", "b03", "b04", "b05", "b08", "b11", "b12")
 REFLECTANCES = {
     3: (0.02, 0.03, 0.02, 0.03, 0.08, 0.05, 0.03),  # shadow of clouds
@@ -202,12 +217,16 @@ def make_sentinel2(path):
         seen = classes.repeat(20 // metres, axis=0).repeat(20 // metres, axis=1)
         for band in bands:
             table = np.zeros(12)
-            table[list(REFLECTANCES)] = [values[BANDS.index(band)] for values in REFLECTANCES.values()]
-            reflectance = table[seen] + 0.01 * smooth(random, (size, size)) + 0.02 * random.standard_normal((size, size))
+            table[list(REFLECTANCES)] = [values[BANDS.index(band)]
+                                         for values in REFLECTANCES.values()]
+            reflectance = (table[seen] + 0.01 * smooth(random, (size, size))
+                           + 0.02 * random.standard_normal((size, size)))
             values = (reflectance * 10000 + 1000).clip(1, 65535).astype("u2")
             values[: size // 8, : size // 6] = 0  # outside of the swath
-            array = group.create_array(band, data=values, chunks=(size // 2, size // 2), compressors=shuffled, fill_value=0)
-            array.attrs.update({"_ARRAY_DIMENSIONS": ["y", "x"], "scale_factor": 0.0001, "add_offset": -0.1, "valid_min": 1})
+            array = group.create_array(band, data=values, chunks=(size // 2, size // 2),
+                                       compressors=shuffled, fill_value=0)
+            array.attrs.update({"_ARRAY_DIMENSIONS": ["y", "x"], "scale_factor": 0.0001,
+                                "add_offset": -0.1, "valid_min": 1})
     group = root.create_group("conditions/mask/l2a_classification/r20m")
     write_axes(group, 20, 240)
     classes[:30, :40] = 0
@@ -224,12 +243,14 @@ def write_axes(group, metres, size):
 
 
 def nuclei(random, shape, count):
-    """Numbers of ellipsoids, (z, y, x), 0 outside of them; and the brightness of shells around them."""
+    """Numbers of ellipsoids, (z, y, x), 0 outside of them; and the brightness of shells around
+    them."""
     z, y, x = np.ogrid[tuple(slice(size) for size in shape)]
     labels, membrane = np.zeros(shape, "i4"), np.zeros(shape, "f4")
     for number in range(1, count + 1):
         middle, radii = random.uniform(0, 1, 3) * shape, random.uniform((2, 7, 7), (4, 14, 14))
-        distance = sum(((axis - at) / radius) ** 2 for axis, at, radius in zip((z, y, x), middle, radii)) ** 0.5
+        distance = sum(((axis - at) / radius) ** 2
+                       for axis, at, radius in zip((z, y, x), middle, radii)) ** 0.5
         labels[(distance < 1) & (labels == 0)] = number
         membrane = np.maximum(membrane, np.exp(-(((distance - 1.2) / 0.15) ** 2)))
     return labels, membrane
@@ -239,27 +260,34 @@ def make_cells(path):
     random = np.random.default_rng(9)
     shape = (2, 4, 256, 256)
     labels, membrane = nuclei(random, shape[1:], 70)
-    image = 1200 + 100 * smooth(random, shape) + 600 * random.standard_normal(shape) + 1500 * np.stack([labels > 0, membrane])
+    image = (1200 + 100 * smooth(random, shape) + 600 * random.standard_normal(shape)
+             + 1500 * np.stack([labels > 0, membrane]))
     image = image.clip(0).astype("u2")
 
     def write(group, pyramid, axes, scale, extra=None):
         for number, level in enumerate(pyramid):
             group.create_array(str(number), data=level, chunks=(1,) * (level.ndim - 2) + (64, 64))
-        datasets = [{"path": str(number), "coordinateTransformations": [
-            {"type": "scale", "scale": [*scale[:-2], *(s * 2 ** number for s in scale[-2:])]}]} for number in range(len(pyramid))]
+        datasets = [
+            {"path": str(number), "coordinateTransformations": [
+                {"type": "scale", "scale": [*scale[:-2], *(s * 2 ** number for s in scale[-2:])]}]}
+            for number in range(len(pyramid))]
         kinds = {"c": {"type": "channel"}, "z": {"type": "space", "unit": "micrometer"}}
         named = [{"name": axis, **kinds.get(axis, kinds["z"])} for axis in axes]
-        group.attrs.update({"multiscales": [{"version": "0.4", "name": "image", "axes": named, "datasets": datasets}]} | (extra or {}))
+        group.attrs.update({"multiscales": [{"version": "0.4", "name": "image", "axes": named,
+                                             "datasets": datasets}]} | (extra or {}))
 
     def levels(array):
         return [array, array[..., ::2, ::2], array[..., ::4, ::4]]
 
     root = zarr.create_group(path, zarr_format=2)
-    omero = {"omero": {"channels": [{"label": "DNA", "color": "0000FF", "window": {"start": 0, "end": 4000, "min": 0, "max": 65535}},
-                                    {"label": "Actin", "color": "FF0000", "window": {"start": 0, "end": 4000, "min": 0, "max": 65535}}]}}
+    omero = {"omero": {"channels": [{"label": "DNA", "color": "0000FF",
+                                     "window": {"start": 0, "end": 4000, "min": 0, "max": 65535}},
+                                    {"label": "Actin", "color": "FF0000",
+                                     "window": {"start": 0, "end": 4000, "min": 0, "max": 65535}}]}}
     write(root, levels(image), "czyx", [1.0, 0.5, 0.25, 0.25], omero)
     root.create_group("labels").attrs.update({"labels": ["cells"]})
-    write(root.create_group("labels/cells"), levels(labels), "zyx", [0.5, 0.25, 0.25], {"image-label": {"version": "0.4"}})
+    write(root.create_group("labels/cells"), levels(labels), "zyx", [0.5, 0.25, 0.25],
+          {"image-label": {"version": "0.4"}})
 
 
 def travelling(random, shape, passes):
@@ -267,7 +295,8 @@ def travelling(random, shape, passes):
     inits, hours, height, width = shape
     field = smooth(random, (inits, height, width + hours), passes)
     field /= field.std()
-    return np.stack([field[..., hours - hour:hours - hour + width] for hour in range(hours)], axis=1)
+    return np.stack([field[..., hours - hour:hours - hour + width] for hour in range(hours)],
+                    axis=1)
 
 
 def make_hrrr(path):
@@ -276,22 +305,27 @@ def make_hrrr(path):
     lead = (np.arange(0, 19) * np.timedelta64(1, "h")).astype("m8[ns]")
     shape = (len(init), len(lead), 60, 80)
     y, x = 3000.0 * np.arange(60), 3000.0 * np.arange(80)
-    places = {"latitude": (("y", "x"), 35 + y[:, None] / 111e3 + 0 * x), "longitude": (("y", "x"), -100 + x / 91e3 + 0 * y[:, None])}
+    places = {"latitude": (("y", "x"), 35 + y[:, None] / 111e3 + 0 * x),
+              "longitude": (("y", "x"), -100 + x / 91e3 + 0 * y[:, None])}
     dims = ("init_time", "lead_time", "y", "x")
     fronts = travelling(random, shape, 12)
-    temperature = 20 + 4 * np.tanh(3 * fronts) + 2 * travelling(random, shape, 8) + 0.1 * smooth(random, shape)
-    rain = np.maximum(1 - np.abs(3 * fronts), 0) * np.maximum(travelling(random, shape, 6), 0) * np.float32(2e-3)
+    temperature = (20 + 4 * np.tanh(3 * fronts) + 2 * travelling(random, shape, 8)
+                   + 0.1 * smooth(random, shape))
+    rain = (np.maximum(1 - np.abs(3 * fronts), 0)
+            * np.maximum(travelling(random, shape, 6), 0) * np.float32(2e-3))
     dataset = xr.Dataset(
         {"temperature_2m": (dims, temperature.astype("f4"), {"units": "degree_Celsius"}),
          "precipitation_surface": (dims, rain.astype("f4"), {"units": "kg m-2 s-1"})},
-        {"init_time": init, "lead_time": lead, "y": ("y", y, {"units": "m"}), "x": ("x", x, {"units": "m"}), **places,
+        {"init_time": init, "lead_time": lead,
+         "y": ("y", y, {"units": "m"}), "x": ("x", x, {"units": "m"}), **places,
          "spatial_ref": ((), 0, {"grid_mapping_name": "lambert_conformal_conic"})})
     encoding = {name: {"chunks": (1, 19, 30, 40), "shards": (4, 19, 60, 80)} for name in dataset}
     dataset.to_zarr(path, zarr_format=3, consolidated=False, encoding=encoding)
 
 
-MAKERS = {"era5": make_era5, "imerg": make_imerg, "oisst": make_oisst, "cmip6": make_cmip6, "sentinel2": make_sentinel2,
-          "cells": make_cells, "hrrr": make_hrrr} | {f"gefs-{i}": functools.partial(make_gefs, member=i) for i in range(3)}
+MAKERS = ({"era5": make_era5, "imerg": make_imerg, "oisst": make_oisst,
+           "cmip6": make_cmip6, "sentinel2": make_sentinel2, "cells": make_cells, "hrrr": make_hrrr}
+          | {f"gefs-{i}": functools.partial(make_gefs, member=i) for i in range(3)})
 
 
 def make(name, folder="."):
@@ -308,7 +342,8 @@ def make(name, folder="."):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=list(MAKERS), metavar="NAME")
     parser.add_argument("--folder", default=".")
     arguments = parser.parse_args()

@@ -22,12 +22,12 @@ def main() -> None:
         train.set_epoch(epoch)
         read, total = 0, 0.0
         for batch in torch.utils.data.DataLoader(train, batch_size=None):
-            # Here a model would be trained; with DistributedDataParallel, "drop" or "pad" in the view gives every
-            # rank the same number of batches.
+            # Here a model would be trained; with DistributedDataParallel, "drop" or "pad" in the
+            # view gives every rank the same number of batches.
             read += 1
             total += sum(float(tensor.double().nanmean()) for tensor in batch.values())
-        print(f"rank {rank} of {world} on {os.environ['SLURMD_NODENAME']}: epoch {epoch}, {read} batches, mean {total / read:.4f}",
-              flush=True)
+        print(f"rank {rank} of {world} on {os.environ['SLURMD_NODENAME']}: epoch {epoch}, {read} "
+              f"batches, mean {total / read:.4f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,14 @@ from ._xarray import dataset_of
 class Tensor:
     """One tensor of a batch, read-only and not copied.
 
-    It implements DLPack (`torch.from_dlpack(t)`, `jax.dlpack.from_dlpack(t)`), in host memory the buffer protocol and
-    numpy's `__array_interface__` (`np.asarray(t)`), on a GPU `__cuda_array_interface__`. Its memory is valid as long
-    as it, or any array made from it, lives.
+    It implements DLPack (`torch.from_dlpack(t)`, `jax.dlpack.from_dlpack(t)`), in host memory the
+    buffer protocol and numpy's `__array_interface__` (`np.asarray(t)`), on a GPU
+    `__cuda_array_interface__`. Its memory is valid as long as it, or any array made from it, lives.
 
-    On a GPU, the memory is used again after what the stream that took it, the consumer's current one for torch, CuPy
-    and JAX, has to do when the last array goes. Work of another stream must have ended by then. Nothing keeps a program
-    from writing to it: it must not, other readers have the same memory.
+    On a GPU, the memory is used again after what the stream that took it, the consumer's current
+    one for torch, CuPy and JAX, has to do when the last array goes. Work of another stream must
+    have ended by then. Nothing keeps a program from writing to it: it must not, other readers have
+    the same memory.
 
     Pickling copies it to host memory: between processes it travels whole.
     """
@@ -65,17 +66,20 @@ class Tensor:
 
     @property
     def coords(self) -> dict[str, np.ndarray]:
-        """The labels along each dimension that has the same ones for every sample: those of its coordinate, or the
-        names of channels along a stack. The samples' labels are the batch's `labels`."""
+        """The labels along each dimension that has the same ones for every sample: those of its
+        coordinate, or the names of channels along a stack. The samples' labels are the batch's
+        `labels`."""
         return dict(self._labels.coords(self.name))
 
     def denormalize(self, values: Any = None) -> Any:
-        """The tensor, or `values` in its place, in original units: what `normalize` of the view did is undone.
+        """The tensor, or `values` in its place, in original units: what `normalize` of the view did
+        is undone.
 
-        `values` is an array of numpy, torch, cupy or jax with the tensor's dimensions, a prediction for instance, and
-        so is the result, on the same device. Without it the result is a numpy array. Values of two bytes become
-        float32. A tensor that is not normalized is returned unchanged. Undoing rounds: the result differs from what is
-        stored by a few units in the last place of its own type.
+        `values` is an array of numpy, torch, cupy or jax with the tensor's dimensions, a prediction
+        for instance, and so is the result, on the same device. Without it the result is a numpy
+        array. Values of two bytes become float32. A tensor that is not normalized is returned
+        unchanged. Undoing rounds: the result differs from what is stored by a few units in the last
+        place of its own type.
         """
         if values is None:
             values = self.numpy()
@@ -117,15 +121,15 @@ class Tensor:
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         return self._core.__dlpack__(stream=stream, max_version=max_version,
-                                     dl_device=None if dl_device is None else (int(dl_device[0]), int(dl_device[1])),
-                                     copy=copy)
+                                     dl_device=None if dl_device is None
+                                         else (int(dl_device[0]), int(dl_device[1])), copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._core.__dlpack_device__()
 
     def numpy(self) -> np.ndarray:
-        """A read-only array over the same memory, or, of a tensor on a GPU, a copy. bfloat16 needs the package
-        ml_dtypes."""
+        """A read-only array over the same memory, or, of a tensor on a GPU, a copy. bfloat16 needs
+        the package ml_dtypes."""
         if self.__dlpack_device__()[0] == 1:
             array = np.asarray(self._core)
         else:
@@ -135,15 +139,16 @@ class Tensor:
             try:
                 import ml_dtypes
             except ImportError:
-                raise TypeError("numpy has no bfloat16: install ml_dtypes, or use .torch()") from None
+                raise TypeError("numpy has no bfloat16: install "
+                                "ml_dtypes, or use .torch()") from None
             return array.view(ml_dtypes.bfloat16)
         return array
 
     def torch(self) -> Any:
         """A torch.Tensor over the same memory.
 
-        torch has no read-only tensors. Changing one of the host in place is safe, but copies the pages that it
-        touches; one on a GPU must not be changed.
+        torch has no read-only tensors. Changing one of the host in place is safe, but copies the
+        pages that it touches; one on a GPU must not be changed.
         """
         take, current_stream = _of_torch(self._core.device is not None)
         if take is None:
@@ -159,7 +164,8 @@ class Tensor:
         return jax.dlpack.from_dlpack(self)
 
     def cupy(self) -> Any:
-        """A cupy.ndarray over the same memory; of a tensor of the host, a copy on the current GPU."""
+        """A cupy.ndarray over the same memory; of a tensor of the host, a copy on the current
+        GPU."""
         import cupy  # pyright: ignore[reportMissingImports]
 
         if self.__dlpack_device__()[0] == 1:
@@ -169,8 +175,9 @@ class Tensor:
 
 @functools.cache
 def _of_torch(on_gpu: bool) -> tuple[Any, Any]:
-    """torch's functions that make a tensor of a DLPack capsule, and that say which stream is current on a GPU; None for
-    those that it has not. `torch.from_dlpack` asks for what is known, which takes longer than the rest."""
+    """torch's functions that make a tensor of a DLPack capsule, and that say which stream is
+    current on a GPU; None for those that it has not. `torch.from_dlpack` asks for what is known,
+    which takes longer than the rest."""
     import torch
 
     parts = getattr(torch, "_C", None)
@@ -189,22 +196,26 @@ def _parts_of(tensor: Tensor) -> tuple[Any, ...]:
     else:
         array = np.empty(tensor.shape, tensor._core.typestr)
         tensor._core.copy_to(array.reshape(-1).view(np.uint8))
-    return tensor.name, tensor.dtype, tensor.dims, array.view(np.int16) if tensor.dtype == "bfloat16" else array
+    return (tensor.name, tensor.dtype, tensor.dims,
+            array.view(np.int16) if tensor.dtype == "bfloat16" else array)
 
 
 def _tensor_of(labels: Labels, *parts: Any) -> Tensor:
     return Tensor(CopiedTensor(*parts), labels)
 
 
-def _batch_of(labels: Labels, epoch: int, number: int, samples: int, tensors: list[tuple[Any, ...]]) -> Batch:
-    return Batch(CopiedBatch(epoch, number, samples, [CopiedTensor(*parts) for parts in tensors]), labels)
+def _batch_of(labels: Labels, epoch: int, number: int, samples: int,
+              tensors: list[tuple[Any, ...]]) -> Batch:
+    return Batch(CopiedBatch(epoch, number, samples, [CopiedTensor(*parts) for parts in tensors]),
+                 labels)
 
 
 class Batch:
     """A batch: its tensors by name, in the view's order.
 
-    `batch["x"]` is a tensor, and `keys`, `values`, `items`, `get` and `in` are as a dict's. Iterating gives the tensors, not
-    their names, so that `for x, y in dataset` does what it says. Pickling copies the tensors.
+    `batch["x"]` is a tensor, and `keys`, `values`, `items`, `get` and `in` are as a dict's.
+    Iterating gives the tensors, not their names, so that `for x, y in dataset` does what it says.
+    Pickling copies the tensors.
     """
 
     __slots__ = ("_core", "_labels", "_tensors")
@@ -215,7 +226,8 @@ class Batch:
         self._tensors: dict[str, Tensor] = {}  # those that were asked for
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _batch_of, (self._labels, self.epoch, self.number, self.samples, [_parts_of(tensor) for tensor in self])
+        return _batch_of, (self._labels, self.epoch, self.number, self.samples,
+                           [_parts_of(tensor) for tensor in self])
 
     @property
     def epoch(self) -> int:
@@ -233,7 +245,8 @@ class Batch:
 
     @property
     def index(self) -> np.ndarray:
-        """The numbers of its samples, int64, in the order of the rows: the "samples" of batch-NNNNNN.json.
+        """The numbers of its samples, int64, in the order of the rows: the "samples" of
+        batch-NNNNNN.json.
 
         With "xbatcher", the numbers are those of xbatcher's batches.
         """
@@ -241,31 +254,35 @@ class Batch:
 
     @property
     def component(self) -> np.ndarray:
-        """The name of each sample's view in a mixture, in the order of the rows. Raises InvalidArgument for other views."""
+        """The name of each sample's view in a mixture, in the order of the rows. Raises
+        InvalidArgument for other views."""
         return components_of(self._labels.schema, self._labels.index)
 
     @property
     def labels(self) -> dict[str, np.ndarray]:
         """For each dimension of the view's "window", the label where each sample's window begins.
 
-        Times are datetime64. Times of a calendar that datetime64 cannot hold are the numbers that are stored, and the
-        schema's "coordinates" have a "note". Where a dimension has no coordinate these are positions in the store.
-        With "xbatcher", where the batch's first patch begins.
+        Times are datetime64. Times of a calendar that datetime64 cannot hold are the numbers that
+        are stored, and the schema's "coordinates" have a "note". Where a dimension has no
+        coordinate these are positions in the store. With "xbatcher", where the batch's first patch
+        begins.
         """
         return dict(self._labels.labels)
 
     def denormalize(self, name: str, values: Any = None) -> Any:
-        """`batch[name].denormalize(values)`: the tensor, or values in its place, in original units."""
+        """`batch[name].denormalize(values)`: the tensor, or values in its place, in original
+        units."""
         return self[name].denormalize(values)
 
     def xarray(self) -> Any:
-        """The batch as an xarray.Dataset: tensors as variables that share their memory (copies, of those on a GPU), with
-        the attributes of what is stored.
+        """The batch as an xarray.Dataset: tensors as variables that share their memory (copies, of
+        those on a GPU), with the attributes of what is stored.
 
-        Its coordinates are, along `sample`, `labels` (as NAME_start, where windows are longer than one position), and
-        along every other dimension `coords`. xarray.open_zarr of the mount's batch-NNNNNN.zarr gives an equal one. Where
-        tensors disagree about a dimension's length, each has its own, as "x_time". For normalized values the attribute
-        `units` is called `original_units`. Times that datetime64 does not hold are objects of cftime where that is
+        Its coordinates are, along `sample`, `labels` (as NAME_start, where windows are longer than
+        one position), and along every other dimension `coords`. xarray.open_zarr of the mount's
+        batch-NNNNNN.zarr gives an equal one. Where tensors disagree about a dimension's length,
+        each has its own, as "x_time". For normalized values the attribute `units` is called
+        `original_units`. Times that datetime64 does not hold are objects of cftime where that is
         installed, else numbers.
         """
         return dataset_of(self)
@@ -277,8 +294,9 @@ class Batch:
         tensor: Tensor | None = self.get(name)
         if tensor is None:
             near = difflib.get_close_matches(name, self.keys(), 1)
-            raise KeyError(f"there is no tensor {name!r}" + (f", did you mean {near[0]!r}?" if near else "")
-                           + "; the batch has " + ", ".join(self.keys()))
+            raise KeyError(f"there is no tensor {name!r}"
+                           + (f", did you mean {near[0]!r}?" if near else "") + "; the batch has "
+                           + ", ".join(self.keys()))
         return tensor
 
     def get(self, name: str, default: Any = None) -> Any:

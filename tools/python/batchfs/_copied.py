@@ -1,4 +1,5 @@
-"""Tensors and batches that were pickled: copies in the memory of this process, with the interface of _core's."""
+"""Tensors and batches that were pickled: copies in the memory of this process, with the interface
+of _core's."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ import numpy as np
 
 
 class CopiedTensor:
-    """In place of _core.Tensor. `array` holds the values; those of bfloat16 are two-byte integers."""
+    """In place of _core.Tensor. `array` holds the values; those of bfloat16 are two-byte
+    integers."""
 
     def __init__(self, name: str, dtype: str, dims: tuple[str, ...], array: np.ndarray):
         self.name = name
@@ -46,9 +48,11 @@ class CopiedTensor:
 
     def __dlpack__(self, **options: Any) -> Any:
         if self.dtype == "bfloat16":
-            raise BufferError("a bfloat16 tensor that was pickled has no DLPack: use .torch() or .numpy()")
+            raise BufferError("a bfloat16 tensor that was pickled has no DLPack: use "
+                              ".torch() or .numpy()")
         options.pop("stream", None)  # there is none on the host
-        return self._array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
+        return self._array.__dlpack__(**{name: value for name, value in options.items()
+                                         if value is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -82,4 +86,5 @@ class CopiedBatch:
         return self._tensors.get(name)
 
     def taken_by(self, take: Any, current_stream: Any) -> dict[str, Any]:
-        return {name: tensor.taken_by(take, current_stream) for name, tensor in self._tensors.items()}
+        return {name: tensor.taken_by(take, current_stream)
+                for name, tensor in self._tensors.items()}

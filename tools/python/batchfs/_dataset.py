@@ -45,14 +45,15 @@ class Dataset:
     works, too, but its workers send every batch to the parent as a pickled copy.
     """
 
-    def __init__(self, place: str | os.PathLike[str],
-                 view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *, device: str = "cpu", rank: int = 0,
-                 world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0,
-                 part: str | None = None, program: str | os.PathLike[str] | None = None,
-                 start: Mapping[str, Any] | None = None, **options: Any):
+    def __init__(self, place: str | os.PathLike[str], view: Mapping[str, Any] | str
+                     | os.PathLike[str] | None = None, *, device: str = "cpu", rank: int = 0,
+                 world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto",
+                 device_memory: int = 0, part: str | None = None, program: str | os.PathLike[str]
+                     | None = None, start: Mapping[str, Any] | None = None, **options: Any):
         rank, world, epoch, prefetch, device_memory = (
-            _whole_number(name, value) for name, value in (("rank", rank), ("world", world), ("epoch", epoch),
-                                                           ("prefetch", prefetch), ("device_memory", device_memory)))
+            _whole_number(name, value)
+            for name, value in (("rank", rank), ("world", world), ("epoch", epoch),
+                                ("prefetch", prefetch), ("device_memory", device_memory)))
         if prefetch < 0:
             raise InvalidArgument("prefetch is a number of batches, 0 or more")
         core_device = device_of(device)
@@ -67,9 +68,10 @@ class Dataset:
         if self._server is not None:
             if view is not None and not isinstance(view, Mapping):
                 self._arguments["view"] = os.path.abspath(os.fspath(view))
-            self._arguments |= options | {"place": self._server.store, "part": part, "program": self._server.program,
-                                          "start": start}
-        is_served = self._server is not None  # no reference to self: a dataset that is dropped ends its server at once
+            self._arguments |= options | {"place": self._server.store, "part": part,
+                                          "program": self._server.program, "start": start}
+        # no reference to self: a dataset that is dropped ends its server at once
+        is_served = self._server is not None
 
         def connect(at: str) -> _core.Reader:
             try:
@@ -78,7 +80,8 @@ class Dataset:
                 raise (_about_part(error, part, view) if is_served else error) from None
 
         self._connect: Callable[[str], _core.Reader] = connect
-        self._take(self._connect(os.fspath(place)) if self._server is None else self._server.connect(self._connect))
+        self._take(self._connect(os.fspath(place)) if self._server is None
+                   else self._server.connect(self._connect))
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
         self._position: _Position | None = None
         self._resumed = False
@@ -111,13 +114,15 @@ class Dataset:
                 started = self._server.ensure()
                 # A forked child's server may have ended with its parent.
                 if started and os.getpid() == self._process:
-                    warnings.warn(f"the server of {shown_store(self._server.store)} ended and was started again; the "
-                                  "read that failed is repeated, and nothing is to be done",
+                    warnings.warn(f"the server of {shown_store(self._server.store)} ended and was "
+                                  "started again; the read that failed is repeated, and "
+                                  "nothing is to be done",
                                   RuntimeWarning, stacklevel=4)
         return call(reader)
 
     def close(self) -> None:
-        """Ends the connection, and with the last one its server. Batches that are held stay valid, and keep it."""
+        """Ends the connection, and with the last one its server. Batches that are held stay valid,
+        and keep it."""
         if self._server is not None:
             self._server.session.leave()
         self._open_reader = None
@@ -157,8 +162,8 @@ class Dataset:
 
     @property
     def mode(self) -> str:
-        """How batches come: "client" (decoded here, on the GPU), "server" (device memory of the server), "shm" (its shared
-        memory) or "files" (of the mount).
+        """How batches come: "client" (decoded here, on the GPU), "server" (device memory of the
+        server), "shm" (its shared memory) or "files" (of the mount).
 
         On a GPU, batches of the last two are copied to it.
         """
@@ -171,7 +176,8 @@ class Dataset:
 
     @property
     def why_copied(self) -> str:
-        """Why batches were made on the host and copied to the GPU, with how many for each reason; empty when none was."""
+        """Why batches were made on the host and copied to the GPU, with how many for each reason;
+        empty when none was."""
         return self._reader.why_copied
 
     def __len__(self) -> int:
@@ -192,7 +198,8 @@ class Dataset:
         return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration reads this epoch, from its start. A running one raises RuntimeError at its next batch."""
+        """The next iteration reads this epoch, from its start. A running one raises RuntimeError at
+        its next batch."""
         epoch = _whole_number("epoch", epoch)
         if epoch < 0:
             raise InvalidArgument("an epoch is 0 or more")
@@ -202,7 +209,8 @@ class Dataset:
         self._position = None
 
     def remaining(self) -> int:
-        """The batches that the next iteration gives: those of an epoch, or what is left after `load_state_dict`."""
+        """The batches that the next iteration gives: those of an epoch, or what is left after
+        `load_state_dict`."""
         return self._reader.count(self._done if self._resumed else 0)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -224,7 +232,8 @@ class Dataset:
 
     def batch(self, number: int, epoch: int | None = None) -> Batch:
         """One batch by its global number, of any rank; of `epoch`, or of the dataset's epoch."""
-        core = self._call(lambda reader: reader.get(self._epoch if epoch is None else epoch, number))
+        core = self._call(lambda reader: reader.get(self._epoch if epoch is None else epoch,
+                                                    number))
         return self._batch_of(core)
 
     def _batch_of(self, core: _core.Batch) -> Batch:
@@ -237,37 +246,43 @@ class Dataset:
     def state_dict(self) -> dict[str, Any]:
         """Where the iteration is. Plain numbers and strings, to be saved with the model.
 
-        All ranks are taken to have read as many batches as this one (as they have between two training steps), so
-        the state is the same on every rank, and any rank's will do. A batch counts as read once it was given out.
+        All ranks are taken to have read as many batches as this one (as they have between two
+        training steps), so the state is the same on every rank, and any rank's will do. A batch
+        counts as read once it was given out.
 
-        For a mixture, "start" records which samples of each view were read: a mixture of the same views, with other weights
-        or another batch, that has it as its "start" reads the others.
+        For a mixture, "start" records which samples of each view were read: a mixture of the same
+        views, with other weights or another batch, that has it as its "start" reads the others.
         """
-        state: dict[str, Any] = {
-            "version": 1, "view": self.name, "epoch": self._epoch, "batch_size": self._schema["batch_size"],
-            "batches_done": min(self._done + self._taken(), self._schema["batches"])}
+        state: dict[str, Any] = {"version": 1, "view": self.name, "epoch": self._epoch,
+                                 "batch_size": self._schema["batch_size"],
+                                 "batches_done": min(self._done + self._taken(),
+                                                     self._schema["batches"])}
         if "components" in self._schema:
-            state["start"] = read_until(self._schema, self._view, self._epoch, state["batches_done"])
+            state["start"] = read_until(self._schema, self._view, self._epoch,
+                                        state["batches_done"])
             state["schedule"] = schedule_of(self._schema, self._view)
         return state
 
     def _taken(self) -> int:
         """Global batches that were read in the running pass, over all ranks and workers."""
-        return (self._position.count - self._reader.left()) * self.world * self._worker[1] if self._position else 0
+        return (self._position.count
+                - self._reader.left()) * self.world * self._worker[1] if self._position else 0
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration resumes where `state` was taken, with any world size.
 
-        With D batches of the epoch done, rank R of W reads the batches D + R, D + R + W, ... of it: every batch that
-        was not read is read once, by one rank. The ranks then differ by at most one batch, or by none where the
-        view's "remainder" is "drop" or "pad", by the rule that it has for whole epochs. Epochs after it are split
-        as ever. Without lanes the order of samples does not depend on the batch size, so that may differ too, if what
-        was read is a whole number of the new batches.
+        With D batches of the epoch done, rank R of W reads the batches D + R, D + R + W, ... of it:
+        every batch that was not read is read once, by one rank. The ranks then differ by at most
+        one batch, or by none where the view's "remainder" is "drop" or "pad", by the rule that it
+        has for whole epochs. Epochs after it are split as ever. Without lanes the order of samples
+        does not depend on the batch size, so that may differ too, if what was read is a whole
+        number of the new batches.
 
-        A mixture of the same views with other weights, "repeat" or "samples", another "mixing" or batch size continues
-        where the state was taken: it begins with its epoch 0 and reads what was not read of each view, each sample once in
-        a pass through the view. Views that are new begin, those of weight 0 keep their place. A store is served anew for
-        it; of a mount or a socket the view must have the state's "start".
+        A mixture of the same views with other weights, "repeat" or "samples", another "mixing" or
+        batch size continues where the state was taken: it begins with its epoch 0 and reads what
+        was not read of each view, each sample once in a pass through the view. Views that are new
+        begin, those of weight 0 keep their place. A store is served anew for it; of a mount or a
+        socket the view must have the state's "start".
         """
         # A mixed state is compared by the names of its views.
         is_mixed = "components" in self._schema and "schedule" in state
@@ -287,23 +302,28 @@ class Dataset:
                 return
         if state["batch_size"] != self._schema["batch_size"]:
             if self._view.get("order", {}).get("lanes", 1) > 1:
-                raise InvalidArgument(f"the view has lanes, so that its order depends on the batch size: continue with "
-                                      f"batches of {state['batch_size']}, or at the start of an epoch")
+                raise InvalidArgument("the view has lanes, so that its order depends on the batch "
+                                      f"size: continue with batches of {state['batch_size']}, or "
+                                      "at the start of an epoch")
             samples = done * state["batch_size"]
             if samples % self._schema["batch_size"] != 0:
-                raise InvalidArgument(f"{samples} samples were read, no whole number of batches of "
-                                      f"{self._schema['batch_size']}; continue with batches of {state['batch_size']}")
+                raise InvalidArgument(f"{samples} samples were read, no whole number of batches "
+                                      f"of {self._schema['batch_size']}; continue with batches of "
+                                      f"{state['batch_size']}")
             done = samples // self._schema["batch_size"]
         if not 0 <= done <= self._schema["batches"]:
-            raise InvalidArgument(f"an epoch has {self._schema['batches']} batches, the state says that {done} are done")
+            raise InvalidArgument(f"an epoch has {self._schema['batches']} batches, the state says "
+                                  f"that {done} are done")
         self.set_epoch(state["epoch"])
         self._done = done
         self._resumed = True
 
     def _serve_from(self, start: dict[str, Any]) -> None:
-        """The same view with another "start". Raises InvalidArgument where this process did not choose what is served."""
+        """The same view with another "start". Raises InvalidArgument where this process did not
+        choose what is served."""
         if self._server is None:
-            raise InvalidArgument("the state is of a mixture with other weights or another batch: to continue where it was, "
+            raise InvalidArgument("the state is of a mixture with other weights or another batch: "
+                                  "to continue where it was, "
                                   f'write "start": {json.dumps(start)} into this one')
         server = self._server.with_start(start)
         self._take(server.connect(self._connect))
@@ -314,7 +334,8 @@ class Dataset:
 
     def of_rank(self, rank: int, world: int) -> Dataset:
         """The same dataset for another rank, at the same place of the same epoch."""
-        return _reopen(self._arguments | {"rank": rank, "world": world}, self.state_dict(), self._resumed)
+        return _reopen(self._arguments | {"rank": rank, "world": world}, self.state_dict(),
+                       self._resumed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._arguments, self.state_dict(), self._resumed)
@@ -324,11 +345,13 @@ def _whole_number(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} is a whole number, not {value!r} ({type(value).__name__})") from None
+        raise TypeError(f"{name} is a whole number, not {value!r} "
+                        f"({type(value).__name__})") from None
 
 
 class _Position:
-    """Which pass through an epoch the dataset is in. The pass has it too: neither keeps the other."""
+    """Which pass through an epoch the dataset is in. The pass has it too: neither keeps the
+    other."""
 
     __slots__ = ("count",)
 
@@ -337,7 +360,8 @@ class _Position:
 
 
 class _Pass(Iterator[Batch]):
-    """One pass over an epoch. A batch that cannot be made raises; the next call returns the batch after it."""
+    """One pass over an epoch. A batch that cannot be made raises; the next call returns the batch
+    after it."""
 
     __slots__ = ("_dataset", "_position", "_ended")
 
@@ -354,7 +378,8 @@ class _Pass(Iterator[Batch]):
         if dataset._position is not self._position:
             if self._ended:
                 raise StopIteration
-            raise RuntimeError("another iteration of this dataset has begun, or its position was set")
+            raise RuntimeError("another iteration of this dataset has begun, or "
+                               "its position was set")
         core = dataset._call(lambda reader: reader.next())
         if core is None:
             dataset.set_epoch(dataset._epoch + 1)
@@ -383,61 +408,78 @@ def _has_split(view: Any) -> bool:
 
 
 def _about_part(error: Error, part: str | None, view: Any) -> Error:
-    """The error of opening a store: its server has one view, or the parts of one, which it calls views."""
+    """The error of opening a store: its server has one view, or the parts of one, which it calls
+    views."""
     views = str(error).partition("there are ")[2].partition(" (")[0]
     if part is None and str(error).startswith("say which view"):
-        return InvalidArgument(f'the view has a "split": pass a part, part={views.split(", ")[0]!r} for instance; there are {views}')
+        return InvalidArgument('the view has a "split": pass a part, '
+                               f'part={views.split(", ")[0]!r} for instance; there are {views}')
     if part is not None and str(error).startswith(f"there is no view '{part}'"):
         if not _has_split(view):
-            return NotFound(f"the view has no part '{part}': it has no \"split\"; leave part out, or add one")
-        return NotFound(f"the view has no part '{part}'; there are {views}" if views else f"the view has no part '{part}'")
+            return NotFound(f"the view has no part '{part}': it has no \"split\"; leave "
+                            "part out, or add one")
+        return NotFound(f"the view has no part '{part}'; there are {views}" if views
+                        else f"the view has no part '{part}'")
     return error
 
 
-def _server_of(place: str, view: Any, device: str, part: str | None, program: str | os.PathLike[str] | None,
-               start: Mapping[str, Any] | None, options: dict[str, Any]) -> Server | None:
+def _server_of(place: str, view: Any, device: str, part: str | None, program: str
+                   | os.PathLike[str] | None, start: Mapping[str, Any]
+                   | None, options: dict[str, Any]) -> Server | None:
     """Starts the server of a store; returns None for a mount or a socket."""
     if is_store(place, view):
-        return Server(place, view, {"gpu": "off" if device in ("cpu", "host") else "auto"} | options, program, start)
-    given = [name for name, value in {"part": part, "program": program, "start": start, **options}.items() if value is not None]
+        return Server(place, view, {"gpu": "off" if device in ("cpu", "host") else "auto"}
+                          | options, program, start)
+    given = [name for name, value in {"part": part, "program": program, "start": start, **options}
+                 .items() if value is not None]
     if given:
         raise mistaken_option(given[0], place, view, part)
     return None
 
 
-def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *,
-         device: str = "cpu", rank: int = 0, world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto",
-         device_memory: int = 0, part: str | None = None, memory: str | int | None = None,
-         cache_dir: str | os.PathLike[str] | None = None,
-         stores: Mapping[str, str | os.PathLike[str]] | None = None, start: Mapping[str, Any] | None = None,
-         program: str | os.PathLike[str] | None = None, **options: Any) -> Dataset:
+def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str]
+             | None = None, *, device: str = "cpu", rank: int = 0, world: int = 1, epoch: int = 0,
+         prefetch: int = 2, mode: str = "auto", device_memory: int = 0, part: str | None = None,
+         memory: str | int | None = None, cache_dir: str | os.PathLike[str] | None = None,
+         stores: Mapping[str, str | os.PathLike[str]] | None = None,
+         start: Mapping[str, Any] | None = None, program: str | os.PathLike[str] | None = None,
+         **options: Any) -> Dataset:
     """Opens a view of a store, or one that is served already.
 
-    place          a store (a path, s3://, gs://, az://, http(s)://); or a mount, a view's directory in it
-                   (DIR/views/NAME), or a socket of `batchfs serve`
-    view           of a store: the view's keys, or its file (JSON or YAML); else the view's name, where the place has
-                   several
-    device         "cpu"; "cuda" or "cuda:N": batches come in this GPU's memory, made there by the server where it can,
-                   else copied
+    place          a store (a path, s3://, gs://, az://, http(s)://); or a mount, a view's directory
+                   in it (DIR/views/NAME), or a socket of `batchfs serve`
+    view           of a store: the view's keys, or its file (JSON or YAML); else the view's name,
+                   where the place has several
+    device         "cpu"; "cuda" or "cuda:N": batches come in this GPU's memory, made there by the
+                   server where it can, else copied
     rank, world    this process's share: rank R of W reads the batches R, R + W, ...
     epoch          the first to read
-    prefetch       batches that are made ready beyond those that are held; each takes a batch of memory
-    mode           "auto": the hand-off where it can be reached, else files; "shm", "server": only the hand-off, with
-                   batches in host or in GPU memory; "client": the same, but decoded in this process, on its GPU; "files"
-    device_memory  bytes of the GPU that decoding in this process may take; 0: a quarter of what is free, at most 24 GiB
+    prefetch       batches that are made ready beyond those that are held; each takes a batch of
+                   memory
+    mode           "auto": the hand-off where it can be reached, else files; "shm", "server": only
+                   the hand-off, with batches in host or in GPU memory; "client": the same, but
+                   decoded in this process, on its GPU; "files"
+    device_memory  bytes of the GPU that decoding in this process may take; 0: a quarter of what is
+                   free, at most 24 GiB
 
-    A store is served by a process in the background, `batchfs serve`, which all processes of a job share that open the
-    same store, view and options, and which ends with the last of them, however that ends. For it are
+    A store is served by a process in the background, `batchfs serve`, which all processes of a job
+    share that open the same store, view and options, and which ends with the last of them, however
+    that ends. For it are
 
     part           the part of a view with "split"
-    stores         further stores by the names that the view's "sources" have for them: {"imerg": "s3://bucket/imerg.zarr"}
+    stores         further stores by the names that the view's "sources" have for them: {"imerg":
+                   "s3://bucket/imerg.zarr"}
     start          of a mixture: the "start" of the view, in place of its own
     memory         the server's memory ("8GB"); by default half of the machine's
     cache_dir      where fetched objects of a remote store are kept
-    program        the program batchfs; by default that of the variable BATCHFS, of this package, or in PATH
-    options        other options of `batchfs serve`: threads=4, group="x", anon=True, region="eu-west-1", ...
+    program        the program batchfs; by default that of the variable BATCHFS, of this package, or
+                   in PATH
+    options        other options of `batchfs serve`: threads=4, group="x", anon=True,
+                   region="eu-west-1", ...
     """
     given = options | {name: value for name, value in (("memory", memory), ("cache_dir", cache_dir),
-                                                       ("stores", named_stores(stores) or None)) if value is not None}
-    return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode,
-                   device_memory=device_memory, part=part, program=program, start=start, **given)
+                                                       ("stores", named_stores(stores) or None))
+                       if value is not None}
+    return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch,
+                   prefetch=prefetch, mode=mode, device_memory=device_memory, part=part,
+                   program=program, start=start, **given)

@@ -1,4 +1,5 @@
-"""Failures as Python exceptions. Each is an `Error`, and the exception that Python itself would raise."""
+"""Failures as Python exceptions. Each is an `Error`, and the exception that Python itself would
+raise."""
 
 
 class Error(RuntimeError):

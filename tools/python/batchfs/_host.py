@@ -14,7 +14,8 @@ _CPU = 1  # DLPack's kDLCPU
 
 
 def on_host(values: Any) -> np.ndarray:
-    """The values as a numpy array. A GPU tensor is copied to the host once, on the stream that made it."""
+    """The values as a numpy array. A GPU tensor is copied to the host once, on the stream that made
+    it."""
     if isinstance(values, Tensor):
         return values.numpy()
     module = type(values).__module__.split(".")[0]
@@ -30,12 +31,13 @@ def on_host(values: Any) -> np.ndarray:
         for name in ("torch", "cupy"):
             if name in sys.modules:
                 return on_host(sys.modules[name].from_dlpack(values))
-        raise InvalidArgument(f"a prediction of {type(values).__name__} is on a GPU: pass a tensor of torch, cupy or jax, or copy it to "
-                              "the host")
+        raise InvalidArgument(f"a prediction of {type(values).__name__} is on a GPU: pass a tensor "
+                              "of torch, cupy or jax, or copy it to the host")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"a prediction is an array, not {type(values).__name__}: {error}") from None
+        raise InvalidArgument("a prediction is an array, not "
+                              f"{type(values).__name__}: {error}") from None
     if array.dtype.kind == "O":
         raise InvalidArgument(f"a prediction is an array of numbers, not {type(values).__name__}")
     return array

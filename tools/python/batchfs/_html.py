@@ -1,4 +1,5 @@
-"""JSON as a compact piece of HTML for notebooks. Everything in it comes from a store and is escaped."""
+"""JSON as a compact piece of HTML for notebooks. Everything in it comes from a store and is
+escaped."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def page_of(title: str, values: dict[str, Any]) -> str:
 
 
 def frame_of(title: str, page: str) -> str:
-    """A whole page inside another one: neither its style nor anything else in it reaches the other."""
+    """A whole page inside another one: neither its style nor anything else in it reaches the
+    other."""
     return (f'<iframe sandbox="" title="{_text(title)}" srcdoc="{html.escape(page)}" '
             'style="width:100%;height:640px;border:1px solid #d5dbe1"></iframe>')
 
@@ -63,8 +65,10 @@ def _of(value: Any, depth: int, unfolded: bool = False) -> str:
 
 def _pairs(values: dict[str, Any], depth: int) -> str:
     if depth > 0 and all(isinstance(value, dict) and value for value in values.values()):
-        return _rows([{"": key, **value} for key, value in list(values.items())[:_MOST_ROWS]], depth, len(values))
-    rows = [f'<tr><th scope="row" {_CELL}>{_text(key)}</th><td {_CELL}>{_cell(value, depth + 1)}</td></tr>'
+        return _rows([{"": key, **value} for key, value in list(values.items())[:_MOST_ROWS]],
+                     depth, len(values))
+    rows = [f'<tr><th scope="row" {_CELL}>{_text(key)}</th><td '
+            f'{_CELL}>{_cell(value, depth + 1)}</td></tr>'
             for key, value in list(values.items())[:_MOST_ROWS]]
     return f"{_TABLE}<tbody>{''.join(rows)}</tbody></table>{_more(len(values))}"
 
@@ -76,8 +80,9 @@ def _rows(values: list[Any], depth: int, count: int | None = None) -> str:
         return ", ".join(_cell(value, depth + 1) for value in shown) + _more(count)
     columns = list(dict.fromkeys(key for value in shown for key in value))[:_MOST_COLUMNS]
     head = "".join(f'<th scope="col" {_CELL}>{_text(column)}</th>' for column in columns)
-    body = "".join("<tr>" + "".join(f"<td {_CELL}>{_cell(value[key], depth + 1) if key in value else ''}</td>"
-                                    for key in columns) + "</tr>" for value in shown)
+    body = "".join(
+        "<tr>" + "".join(f"<td {_CELL}>{_cell(value[key], depth + 1) if key in value else ''}</td>"
+                         for key in columns) + "</tr>" for value in shown)
     return f"{_TABLE}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{_more(count)}"
 
 

@@ -1,4 +1,5 @@
-"""Labels of a batch: which samples it holds, where their windows begin, what lies along a tensor's dimensions."""
+"""Labels of a batch: which samples it holds, where their windows begin, what lies along a tensor's
+dimensions."""
 
 from __future__ import annotations
 
@@ -19,31 +20,35 @@ def tensor_dim(dim: str) -> str:
 
 
 def _coarse(values: np.ndarray, size: int) -> np.ndarray | None:
-    """The labels of a coarsened dimension: the mean of every `size` of them, added one after the other; None where they
-    have no mean."""
+    """The labels of a coarsened dimension: the mean of every `size` of them, added one after the
+    other; None where they have no mean."""
     if size == 1:
         return values
     blocks = values.reshape(-1, size)
     if values.dtype.kind == "M" and not np.isnat(values).any():
         ticks = (blocks - values.min()).astype(np.int64)
-        return np.asarray(values.min() + (ticks.sum(axis=1) // size).astype(values.dtype.str.replace("M", "m")))
+        return np.asarray(values.min()
+                          + (ticks.sum(axis=1) // size).astype(values.dtype.str.replace("M", "m")))
     if values.dtype.kind not in "iu" and values.dtype.str[1:] not in ("f4", "f8"):
         return None
     total = np.zeros(len(blocks))
     for k in range(size):
         total += blocks[:, k].astype(np.float64)
-    return (total / size).astype(np.float32 if values.dtype.itemsize == 4 and values.dtype.kind == "f" else np.float64)
+    return (total / size).astype(np.float32 if values.dtype.itemsize == 4
+                                 and values.dtype.kind == "f" else np.float64)
 
 
 class ViewInfo:
     """schema.json, view.json and the coordinates of a view, for all of its batches."""
 
-    def __init__(self, schema: dict[str, Any], view: dict[str, Any], read: Callable[[int], tuple[str, bytes]]):
+    def __init__(self, schema: dict[str, Any], view: dict[str, Any],
+                 read: Callable[[int], tuple[str, bytes]]):
         self.schema = schema
         self.view = view
         self.tensors: dict[str, Any] = {tensor["name"]: tensor for tensor in schema["tensors"]}
         self._read = read
-        self._numbers = {coordinate["name"]: n for n, coordinate in enumerate(schema["coordinates"])}
+        self._numbers = {coordinate["name"]: n
+                         for n, coordinate in enumerate(schema["coordinates"])}
         self._values: dict[str, np.ndarray] = {}
 
     @property
@@ -51,7 +56,8 @@ class ViewInfo:
         """The dimensions that windows slide along."""
         windows: list[dict[str, Any]] | None = self.schema.get("window")
         if windows is None:
-            raise NotSupported("the batchfs process is of a version that does not say which samples a batch holds")
+            raise NotSupported("the batchfs process is of a version that does not say which "
+                               "samples a batch holds")
         return windows
 
     @property
@@ -111,8 +117,10 @@ class Labels:
 
     @property
     def starts(self) -> np.ndarray:
-        """Where each sample's window begins, (samples, window dimensions): positions of the selection."""
-        return self._get("starts", lambda _: self._windows()[self._core.samples:].reshape(self._core.samples, -1))
+        """Where each sample's window begins, (samples, window dimensions): positions of the
+        selection."""
+        return self._get("starts", lambda _: self._windows()[self._core.samples:].reshape(
+            self._core.samples, -1))
 
     @property
     def labels(self) -> dict[str, np.ndarray]:
@@ -165,7 +173,8 @@ class Labels:
         made = dict(self._made)
         if self._core is not None and self.info is not None:
             try:
-                made |= {"schema": self.schema, "xbatcher": self.is_xbatcher, "index": self.index.copy(), "labels": self.labels}
+                made |= {"schema": self.schema, "xbatcher": self.is_xbatcher,
+                         "index": self.index.copy(), "labels": self.labels}
                 for tensor in self.info.tensors:
                     made["coords", tensor] = self.coords(tensor)
                     made["scale", tensor] = self.scale(tensor)

@@ -30,7 +30,8 @@ class Axis:
 class Layout:
     """An output array, and the grid of its objects, whose numbers count in C order."""
 
-    def __init__(self, name: str, axes: list[Axis], dtype: np.dtype[Any], attributes: dict[str, Any]):
+    def __init__(self, name: str, axes: list[Axis], dtype: np.dtype[Any],
+                 attributes: dict[str, Any]):
         self.name = name
         self.axes = axes
         self.attributes = attributes
@@ -88,9 +89,11 @@ def objects_of(layout: Layout, chunks: Mapping[str, int] | None,
     for keyword, given in (("chunks", chunks), ("shards", shards)):
         for dim, length in (given or {}).items():
             if dim not in names:
-                raise InvalidArgument(f"{keyword}= names '{dim}', and '{layout.name}' has {', '.join(names)}")
+                raise InvalidArgument(f"{keyword}= names '{dim}', and '{layout.name}' has "
+                                      f"{', '.join(names)}")
             if not isinstance(length, int) or (length < 1 and length != -1):
-                raise InvalidArgument(f"{keyword}= has {length!r} for '{dim}': pass a number of elements, or -1 for all of them")
+                raise InvalidArgument(f"{keyword}= has {length!r} for '{dim}': pass a number of "
+                                      "elements, or -1 for all of them")
     for d, axis in enumerate(layout.axes):
         length = (chunks or {}).get(axis.name, chunk[d])
         chunk[d] = max(1, axis.length if length == -1 else min(length, axis.length))
@@ -101,7 +104,8 @@ def objects_of(layout: Layout, chunks: Mapping[str, int] | None,
         length = shards.get(axis.name, chunk[d])
         length = -(-axis.length // chunk[d]) * chunk[d] if length == -1 else length
         if length % chunk[d] != 0:
-            raise InvalidArgument(f"shards of {length} along '{axis.name}' are not a whole number of chunks of {chunk[d]}")
+            raise InvalidArgument(f"shards of {length} along '{axis.name}' are not a whole number "
+                                  f"of chunks of {chunk[d]}")
         steps.append(length)
     return tuple(chunk), tuple(steps)
 
@@ -119,7 +123,9 @@ def dtype_of(wanted: Any) -> np.dtype[Any]:
     try:
         chosen: np.dtype[Any] = np.dtype(wanted)
     except TypeError:
-        raise InvalidArgument(f"dtype={wanted!r} is not a type of numpy; pass \"float32\" or another") from None
+        raise InvalidArgument(f"dtype={wanted!r} is not a type of numpy; pass "
+                              "\"float32\" or another") from None
     if chosen.kind not in "fiub":
-        raise NotSupported(f"predictions of the type {chosen} cannot be written; pass dtype= with a type of numbers")
+        raise NotSupported(f"predictions of the type {chosen} cannot be written; pass dtype= "
+                           "with a type of numbers")
     return chosen

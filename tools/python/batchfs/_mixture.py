@@ -23,7 +23,8 @@ def components_of(schema: dict[str, Any], index: np.ndarray) -> np.ndarray:
 
 
 def schedule_of(schema: dict[str, Any], view: dict[str, Any]) -> dict[str, Any]:
-    """The keys that determine the sample at each position. Equal schedules can be resumed at any position."""
+    """The keys that determine the sample at each position. Equal schedules can be resumed at any
+    position."""
     numbers = {component["name"]: [component["rate"], component["per_epoch"], component["start"]]
                for component in schema["components"]}
     schedule = {"mixing": schema["mixing"], "block": schema["block"], "period": schema["period"],
@@ -38,10 +39,11 @@ def starts_of(schema: dict[str, Any]) -> dict[str, Any]:
     return {component["name"]: component["start"] for component in schema["components"]}
 
 
-def read_until(schema: dict[str, Any], view: dict[str, Any], epoch: int, batches: int) -> dict[str, Any]:
-    """The "start" of a mixture of the same views that continues after so many batches of an epoch, with any weights: of
-    each view the number of samples that were read, or where the running block has samples before it that were not read,
-    {"samples": ..., "left": [...]}."""
+def read_until(schema: dict[str, Any], view: dict[str, Any], epoch: int,
+               batches: int) -> dict[str, Any]:
+    """The "start" of a mixture of the same views that continues after so many batches of an epoch,
+    with any weights: of each view the number of samples that were read, or where the running block
+    has samples before it that were not read, {"samples": ..., "left": [...]}."""
     components = schema["components"]
     by_batch = schema["mixing"] == "batch"
     batch_size = schema["batch_size"]
@@ -56,8 +58,9 @@ def read_until(schema: dict[str, Any], view: dict[str, Any], epoch: int, batches
     def sums(position: int) -> list[int]:
         if position == total:
             return [0, *itertools.accumulate(per_epoch)]
-        return [0, *((2 * position * rate + schema["period"]) // (2 * schema["period"])
-                     for rate in itertools.accumulate(component["rate"] for component in components))]
+        return [0,
+                *((2 * position * rate + schema["period"]) // (2 * schema["period"])
+                  for rate in itertools.accumulate(component["rate"] for component in components))]
 
     before, after = sums(begin), sums(end)
     blocks = (total - 1) // block + 1
@@ -82,8 +85,8 @@ def read_until(schema: dict[str, Any], view: dict[str, Any], epoch: int, batches
 
 
 def _after(start: Any, read: int, unread: list[int]) -> Any:
-    """The "start" of a mixture that continues one that has `start` and has read the first `read` ordinals, counted from
-    there, but for `unread`."""
+    """The "start" of a mixture that continues one that has `start` and has read the first `read`
+    ordinals, counted from there, but for `unread`."""
     samples, left = (start["samples"], start["left"]) if isinstance(start, dict) else (start, [])
     rest = [left[i] if i < len(left) else samples + i - len(left) for i in unread] + left[read:]
     samples += max(0, read - len(left))
@@ -123,19 +126,22 @@ def _permuted(count: int, size: int, seed: int, epoch: int, stream: int) -> np.n
     return result.astype(np.int64)
 
 
-def start_for(schema: dict[str, Any], view: dict[str, Any], state: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The "start" with which the mixture continues where a state was taken, and whether it is then the state's mixture, to
-    be continued at its position. Raises InvalidArgument where the state is of other views."""
+def start_for(schema: dict[str, Any], view: dict[str, Any],
+              state: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The "start" with which the mixture continues where a state was taken, and whether it is then
+    the state's mixture, to be continued at its position. Raises InvalidArgument where the state is
+    of other views."""
     if "schedule" not in state or "start" not in state:
         raise InvalidArgument("the state is of a view that is not a mixture")
     own, given = schedule_of(schema, view), state["schedule"]
     lacking = [name for name in given["components"] if name not in own["components"]]
     if lacking:
-        raise InvalidArgument(f"the state is of a mixture with the view '{lacking[0]}', which this one lacks; to keep its "
-                              "place, give it a weight of 0")
+        raise InvalidArgument(f"the state is of a mixture with the view '{lacking[0]}', which this "
+                              "one lacks; to keep its place, give it a weight of 0")
 
     def without_start(schedule: dict[str, Any]) -> dict[str, Any]:
-        return schedule | {"components": {name: numbers[:2] for name, numbers in schedule["components"].items()}}
+        return schedule | {"components": {name: numbers[:2]
+                                          for name, numbers in schedule["components"].items()}}
 
     if without_start(own) == without_start(given):
         return {name: numbers[2] for name, numbers in given["components"].items()}, True

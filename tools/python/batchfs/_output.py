@@ -36,9 +36,11 @@ def failure(error: OSError, doing: str, path: str) -> Error:
     """The exception for a failed call, with the next step."""
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _FULL:
-        return Error(f"{doing} failed: {why} ('{path}'); make room and run the same program again: it continues")
+        return Error(f"{doing} failed: {why} ('{path}'); make room and run the same program "
+                     "again: it continues")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return Error(f"{doing} failed: {why} ('{path}'); name an output that this user may write, or change its permissions")
+        return Error(f"{doing} failed: {why} ('{path}'); name an output that this user may write, "
+                     "or change its permissions")
     return Error(f"{doing} failed: {why} ('{path}'); run the same program again: it continues")
 
 
@@ -78,12 +80,14 @@ class Folder:
         named = os.fspath(place)
         text = local_path(named)
         if text is None and named[:5].lower() == "file:":
-            raise InvalidArgument(f"'{named}': a path after 'file:' begins with '/'; leave 'file:' out")
+            raise InvalidArgument(f"'{named}': a path after 'file:' begins with "
+                                  "'/'; leave 'file:' out")
         if text is None:
-            raise NotSupported(f"predictions cannot be written to {named.partition(':')[0]}://: name a folder, and copy it "
-                               "when it is finished")
+            raise NotSupported(f"predictions cannot be written to {named.partition(':')[0]}://: "
+                               "name a folder, and copy it when it is finished")
         if not text or text.endswith(".zip"):
-            raise InvalidArgument(f"the output '{text}' is not the name of a folder; name a new one")
+            raise InvalidArgument(f"the output '{text}' is not the name of a "
+                                  "folder; name a new one")
         self.root = os.path.abspath(text)
         if os.path.exists(self.root) and not os.path.isdir(self.root):
             raise InvalidArgument(f"'{self.root}' is a file; name a new folder")

@@ -18,15 +18,16 @@ from ._errors import Error, InvalidArgument, NoMemory, NotFound, NotSupported
 from ._version import VERSION
 
 _BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "batchfs")
-_CLASSES: dict[str, type[Error]] = {
-    "invalid_argument": InvalidArgument, "usage": InvalidArgument, "not_found": NotFound, "not_supported": NotSupported,
-    "no_memory": NoMemory}
+_CLASSES: dict[str, type[Error]] = {"invalid_argument": InvalidArgument, "usage": InvalidArgument,
+                                    "not_found": NotFound, "not_supported": NotSupported,
+                                    "no_memory": NoMemory}
 _PROGRESS_AFTER = 1.0  # seconds
 _PROGRESS_EVERY = 0.5
 
 
 def find_program(program: str | os.PathLike[str] | None = None) -> str:
-    """The program's path: `program`, the variable BATCHFS, the one in this package, or the one in PATH.
+    """The program's path: `program`, the variable BATCHFS, the one in this package, or the one in
+    PATH.
 
     Raises NotFound.
     """
@@ -38,9 +39,9 @@ def find_program(program: str | os.PathLike[str] | None = None) -> str:
         return _BUNDLED
     found = shutil.which("batchfs")
     if found is None:
-        raise NotFound("the program batchfs is not in PATH and not in this package; install the wheel that contains it "
-                       "or the Debian package (tools/package makes both), or name the program with program= or the "
-                       "variable BATCHFS")
+        raise NotFound("the program batchfs is not in PATH and not in this package; install the "
+                       "wheel that contains it or the Debian package (tools/package makes both), "
+                       "or name the program with program= or the variable BATCHFS")
     return os.path.abspath(found)
 
 
@@ -52,7 +53,8 @@ def _named(program: str, by: str) -> str:
 
 
 def option_words(options: Mapping[str, Any]) -> list[str]:
-    """Options of the program from Python's: cache_dir="/x" is --cache-dir=/x; True is a flag, a list repeats.
+    """Options of the program from Python's: cache_dir="/x" is --cache-dir=/x; True is a flag, a
+    list repeats.
 
     stores={"imerg": "s3://b/imerg.zarr"} is --store=imerg=s3://b/imerg.zarr.
     """
@@ -113,7 +115,8 @@ def local_path(place: str) -> str | None:
 
 
 def store_word(store: str | os.PathLike[str]) -> str:
-    """The store as a word of a command line: never taken for an option, and the same in any directory."""
+    """The store as a word of a command line: never taken for an option, and the same in any
+    directory."""
     text = os.fspath(store)
     kind = _KIND.match(text)
     assert kind is not None
@@ -126,12 +129,14 @@ def named_stores(stores: Mapping[str, str | os.PathLike[str]] | None) -> dict[st
     if stores is None:
         return {}
     if not isinstance(stores, Mapping):
-        raise InvalidArgument("stores= gives further stores by name: stores={'imerg': 's3://bucket/imerg.zarr'}")
+        raise InvalidArgument("stores= gives further stores by name: stores={'imerg': "
+                              "'s3://bucket/imerg.zarr'}")
     return {str(name): store_word(place) for name, place in stores.items()}
 
 
 def shown_store(store: str) -> str:
-    """The store as texts may show it: without a password, and without what follows '?', which may be a signature."""
+    """The store as texts may show it: without a password, and without what follows '?', which may
+    be a signature."""
     place = re.sub(r"^(\w+://[^/@:]*:)[^/]*@", r"\1xxx@", store)
     return re.sub(r"\?.*", "?xxx", place, flags=re.S) if "://" in place else place
 
@@ -141,11 +146,13 @@ def run_program(program: str, words: Iterable[str], *, stdin: str | None = None,
     return run_program_bytes(program, words, stdin=stdin, doing=doing).decode(errors="replace")
 
 
-def run_program_bytes(program: str, words: Iterable[str], *, stdin: str | None = None, doing: str) -> bytes:
+def run_program_bytes(program: str, words: Iterable[str], *, stdin: str | None = None,
+                      doing: str) -> bytes:
     """The program's binary output."""
     environment = os.environ | {"BATCHFS_ERRORS": "json"}
     try:
-        process = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+        process = subprocess.Popen([program, *words],
+                                   stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
     except OSError as error:
         raise NotFound(f"the program '{program}' cannot be run: {error.strerror}") from None
@@ -160,15 +167,16 @@ def run_program_bytes(program: str, words: Iterable[str], *, stdin: str | None =
     if process.returncode != 0:
         text = said.decode(errors="replace")
         # Only views are written to standard input.
-        raise failure(program, process.returncode, text if stdin is None else text.replace("standard input", "the view"))
+        raise failure(program, process.returncode,
+                      text if stdin is None else text.replace("standard input", "the view"))
     return out
 
 
 def failure(program: str, status: int, said: str) -> Error:
     """The exception of a call that ended with `status` and wrote `said` to standard error."""
     if status < 0:
-        return Error(f"the program '{program}' was killed by signal {-status}; if memory had run out, pass a smaller "
-                     "memory=")
+        return Error(f"the program '{program}' was killed by signal {-status}; if memory had run "
+                     "out, pass a smaller memory=")
     line = said.strip().rpartition("\n")[2]
     try:
         told = json.loads(line)
@@ -208,16 +216,18 @@ class VersionCheck:
         self._process = None
         words = out.decode(errors="replace").split()
         if words != ["batchfs", VERSION]:
-            version = f"version {words[1]} of batchfs" if len(words) == 2 and words[0] == "batchfs" else "not batchfs"
-            raise NotSupported(f"the program '{self._program}' is {version}, and this package is version {VERSION}; "
-                               "install both of one version, or name another program with program= or the variable "
-                               "BATCHFS")
+            version = (f"version {words[1]} of batchfs" if len(words) == 2
+                       and words[0] == "batchfs" else "not batchfs")
+            raise NotSupported(f"the program '{self._program}' is {version}, and this package is "
+                               f"version {VERSION}; install both of one version, or name another "
+                               "program with program= or the variable BATCHFS")
         _checked.add(self._identity)
 
 
 @contextlib.contextmanager
 def progress(doing: str) -> Iterator[None]:
-    """Shows what is being done, and for how long, on a terminal, when it takes more than a second."""
+    """Shows what is being done, and for how long, on a terminal, when it takes more than a
+    second."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -247,4 +257,5 @@ def _show(doing: str, ended: threading.Event) -> None:
 
 def printable(text: str) -> str:
     """Without characters that command a terminal or deceive the eye."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
+                   for c in text)

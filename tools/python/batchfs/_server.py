@@ -1,9 +1,10 @@
-"""Servers that `batchfs.open` starts: one for all processes of a job that open the same store and view.
+"""Servers that `batchfs.open` starts: one for all processes of a job that open the same store and
+view.
 
-A server is found by its socket, whose name is a hash of all that it was started with, in the user's private directory.
-It ends by itself with its last reader (`batchfs serve --until-unused`): the kernel closes the connections of a process
-that is killed, so no server is left behind, and no process has to be the parent of the others. A lock keeps two
-processes from starting two.
+A server is found by its socket, whose name is a hash of all that it was started with, in the user's
+private directory. It ends by itself with its last reader (`batchfs serve --until-unused`): the
+kernel closes the connections of a process that is killed, so no server is left behind, and no
+process has to be the parent of the others. A lock keeps two processes from starting two.
 """
 
 from __future__ import annotations
@@ -40,36 +41,41 @@ T = TypeVar("T")
 _FIRST_READER = 10  # seconds that a server waits for the process that started it
 _ATTEMPTS = 8
 # Variables that affect what a server reads, or which job it belongs to.
-_VARIABLES = re.compile(r"(AWS|AZURE|BATCHFS|CLOUDSDK|CURL|ECCODES|GCE|GOOGLE|SSL)_\w+|\w+_PROXY|\w+_proxy|HOME|"
-                        r"LD_LIBRARY_PATH|SLURM_JOB_ID|PBS_JOBID|LSB_JOBID|JOB_ID|XDG_CACHE_HOME")
+_VARIABLES = re.compile(
+    r"(AWS|AZURE|BATCHFS|CLOUDSDK|CURL|ECCODES|GCE|GOOGLE|SSL)_\w+|\w+_PROXY|\w+_proxy|HOME|"
+    r"LD_LIBRARY_PATH|SLURM_JOB_ID|PBS_JOBID|LSB_JOBID|JOB_ID|XDG_CACHE_HOME")
 _METADATA = ("zarr.json", ".zmetadata", ".zgroup", ".zattrs", ".zarray")
 _MOST_LOOKED_AT = 64  # inspected arrays and groups of a local store
 _VIEW_FILES = (".json", ".yaml", ".yml")
 
 
 def is_store(place: str, view: Any) -> bool:
-    """Is `place` a store to be served, rather than a mount, a view in it or a socket? Raises InvalidArgument."""
+    """Is `place` a store to be served, rather than a mount, a view in it or a socket? Raises
+    InvalidArgument."""
     is_url = local_path(place) != place
     try:
-        is_mount = not is_url and any(os.path.exists(os.path.join(place, name)) for name in (".batchfs", "schema.json"))
+        is_mount = not is_url and any(os.path.exists(os.path.join(place, name))
+                                      for name in (".batchfs", "schema.json"))
         is_socket = not is_url and stat.S_ISSOCK(os.stat(place).st_mode)
     except (OSError, ValueError):
         is_mount = is_socket = False
     if is_mount or is_socket:
         if isinstance(view, (Mapping, os.PathLike)):
-            raise InvalidArgument(f"'{place}' serves the views that it was started with; pass the name of one, or the "
-                                  "store in its place")
+            raise InvalidArgument(f"'{place}' serves the views that it was started with; pass the "
+                                  "name of one, or the store in its place")
         return False
     if view is None:
         if is_url or any(os.path.exists(os.path.join(place, name)) for name in _METADATA):
-            raise InvalidArgument(f"'{place}' is a store: pass a view as well, its keys or its file, for instance "
-                                  f"view=batchfs.view({place!r})")
+            raise InvalidArgument(f"'{place}' is a store: pass a view as well, its keys or its "
+                                  f"file, for instance view=batchfs.view({place!r})")
         return False
-    return is_url or not isinstance(view, str) or "/" in view or view.endswith(_VIEW_FILES) or os.path.isfile(view)
+    return (is_url or not isinstance(view, str) or "/" in view or view.endswith(_VIEW_FILES)
+            or os.path.isfile(view))
 
 
 def mistaken_option(name: str, place: str, view: Any, part: str | None) -> Error:
-    """The error of an option of a store that is to be served, given for a place that is not one (`is_store`)."""
+    """The error of an option of a store that is to be served, given for a place that is not one
+    (`is_store`)."""
     missing = False
     try:
         os.stat(place)
@@ -78,12 +84,15 @@ def mistaken_option(name: str, place: str, view: Any, part: str | None) -> Error
     except OSError:  # a mount whose process has ended, for instance
         pass
     if missing:
-        return NotFound(f"'{place}' does not exist: pass a store, a mount, a view's directory in it or a socket")
+        return NotFound(f"'{place}' does not exist: pass a store, a mount, a view's "
+                        "directory in it or a socket")
     if any(os.path.exists(os.path.join(place, metadata)) for metadata in _METADATA):
-        return InvalidArgument(f"'{place}' is a store, and there is no file '{view}' of a view: pass its keys or its file as view=")
-    instead = f"; pass the view of the part, view='{view or 'NAME'}-{part}'" if name == "part" else ""
-    return InvalidArgument(f"{name}= is for a store that is opened with a view, and '{place}' serves the views that it was started "
-                           f"with: leave {name}= out{instead}")
+        return InvalidArgument(f"'{place}' is a store, and there is no file '{view}' of a view: "
+                               "pass its keys or its file as view=")
+    instead = (f"; pass the view of the part, view='{view or 'NAME'}-{part}'" if name == "part"
+               else "")
+    return InvalidArgument(f"{name}= is for a store that is opened with a view, and '{place}' "
+                           f"serves the views that it was started with: leave {name}= out{instead}")
 
 
 class Server:
@@ -93,10 +102,12 @@ class Server:
                  program: str | os.PathLike[str] | None, start: Mapping[str, Any] | None = None):
         self.program = find_program(program)
         self.store = store_word(store)
-        self._given = (self.store, view if isinstance(view, Mapping) else os.path.abspath(os.fspath(view)), options,
-                       self.program)
-        self.start = None if start is None or isinstance(view, Mapping) else view_json(start)  # of a view's file
-        self.view_words, self.view = view_words(view if start is None or self.start is not None else {**view, "start": start})
+        self._given = (self.store, view if isinstance(view, Mapping)
+                           else os.path.abspath(os.fspath(view)), options, self.program)
+        # of a view's file
+        self.start = None if start is None or isinstance(view, Mapping) else view_json(start)
+        self.view_words, self.view = view_words(view if start is None or self.start is not None
+                                                else {**view, "start": start})
         self.options = option_words(options)
         self.stores = [self.store, *named_stores(options.get("stores")).values()]
         self.directory = _private_directory()
@@ -109,7 +120,8 @@ class Server:
         return Server(*self._given, start)
 
     def connect(self, connect: Callable[[str], T]) -> T:
-        """connect(the socket's path), with a server that listens there. Raises a server's start error."""
+        """connect(the socket's path), with a server that listens there. Raises a server's start
+        error."""
         for attempt in range(_ATTEMPTS):
             with self._listener() as listens:
                 if listens:
@@ -148,11 +160,12 @@ class Server:
     def _key(self) -> str:
         """A key of all settings that make one server serve other data than another."""
         at = os.stat(self.program)
-        known = {
-            "version": VERSION, "program": [self.program, at.st_mtime_ns, at.st_size], "store": self.store,
-            "store_is": [_identity(place) for place in self.stores], "view": self.view or self.view_words, "options": self.options,
-            "variables": {name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)},
-            "files": list(self._files())}
+        known = {"version": VERSION, "program": [self.program, at.st_mtime_ns, at.st_size],
+                 "store": self.store, "store_is": [_identity(place) for place in self.stores],
+                 "view": self.view or self.view_words, "options": self.options,
+                 "variables": {name: value
+                               for name, value in os.environ.items() if _VARIABLES.fullmatch(name)},
+                 "files": list(self._files())}
         if self.start is not None:
             known["start"] = self.start
         if self.view is not None:
@@ -162,7 +175,8 @@ class Server:
         return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]
 
     def _files(self) -> Iterator[Any]:
-        """The view's file and the files that it may name: those of its strings that are names of files."""
+        """The view's file and the files that it may name: those of its strings that are names of
+        files."""
         if self.view is not None:
             folder, texts = os.getcwd(), list(_strings(json.loads(self.view)))
         else:
@@ -199,7 +213,8 @@ class Server:
         _remove_leftovers(self.directory)
         relied = self.session.is_current()
         try:
-            with _locked(os.path.join(self.directory, self.name + ".lock")), self._listener() as listens:
+            with _locked(os.path.join(self.directory,
+                                      self.name + ".lock")), self._listener() as listens:
                 if not listens:
                     self.session.begin()
                     self._run()
@@ -211,11 +226,13 @@ class Server:
         check.finish()
 
     def _run(self) -> None:
-        words = ["serve", self.store, *self.view_words, f"--socket={self.socket}", f"--session={self.session.path}",
-                 f"--until-unused={_FIRST_READER}", "--background", *self.options]
+        words = ["serve", self.store, *self.view_words, f"--socket={self.socket}",
+                 f"--session={self.session.path}", f"--until-unused={_FIRST_READER}",
+                 "--background", *self.options]
         if self.start is not None:
             words.append("--start=-")
-        run_program(self.program, words, stdin=self.view if self.start is None else self.start, doing=f"opening {shown_store(self.store)}")
+        run_program(self.program, words, stdin=self.view if self.start is None else self.start,
+                    doing=f"opening {shown_store(self.store)}")
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -230,7 +247,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _identity(store: str) -> list[Any]:
-    """State of a local store that changes with a rewrite or other arrays. Reads a bounded amount."""
+    """State of a local store that changes with a rewrite or other arrays. Reads a bounded
+    amount."""
     found: list[Any] = []
 
     def note(path: str) -> None:
@@ -256,7 +274,8 @@ def _identity(store: str) -> list[Any]:
 
 
 def _private_directory() -> str:
-    """Like the program: $XDG_RUNTIME_DIR/batchfs, for root /run/batchfs, /tmp/batchfs-UID. Raises Error."""
+    """Like the program: $XDG_RUNTIME_DIR/batchfs, for root /run/batchfs, /tmp/batchfs-UID. Raises
+    Error."""
     user = os.geteuid()
     candidates = [f"/tmp/batchfs-{user}"]
     if user == 0:
@@ -272,7 +291,8 @@ def _private_directory() -> str:
             if (stat.S_ISDIR(at.st_mode) and at.st_uid == user and at.st_mode & 0o077 == 0
                     and os.access(candidate, os.W_OK | os.X_OK)):
                 return candidate
-    raise Error("there is no directory for sockets that only this user can enter; set XDG_RUNTIME_DIR to one")
+    raise Error("there is no directory for sockets that only this user can enter; set "
+                "XDG_RUNTIME_DIR to one")
 
 
 def _connect(probe: socket.socket, path: str) -> None:
@@ -288,13 +308,15 @@ def _connect(probe: socket.socket, path: str) -> None:
 
 def _remove_leftovers(directory: str) -> None:
     """Removes sockets, sessions and locks of servers and processes that were killed."""
-    names = {match[1] for name in os.listdir(directory) if (match := re.fullmatch(r"(open-\w+)\.(sock|session|lock)", name))}
+    names = {match[1] for name in os.listdir(directory)
+             if (match := re.fullmatch(r"(open-\w+)\.(sock|session|lock)", name))}
     for name in names:
         path = os.path.join(directory, name)
         # While a server is being started, its lock is held, and its files are in use.
         with contextlib.suppress(BlockingIOError), _locked(path + ".lock", wait=False):
             remove_abandoned(path + ".session")
-            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX,
+                                                             socket.SOCK_SEQPACKET) as probe:
                 try:
                     _connect(probe, path + ".sock")
                 except ConnectionRefusedError:
@@ -303,7 +325,8 @@ def _remove_leftovers(directory: str) -> None:
 
 @contextlib.contextmanager
 def _locked(path: str, wait: bool = True) -> Iterator[None]:
-    """Holds a lock, whose file is removed at the end: nothing is left in the directory. Raises BlockingIOError."""
+    """Holds a lock, whose file is removed at the end: nothing is left in the directory. Raises
+    BlockingIOError."""
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         _locks.add(lock)

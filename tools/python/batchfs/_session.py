@@ -1,9 +1,10 @@
 """The session of a server that this process relies on: the server after a killed one continues it.
 
-A server records in a file which versions of the store's objects were read. Each process that reads holds a shared lock on
-the file, and so does the server. A process that starts a server continues the file if another one still holds it:
-otherwise nobody relies on it, and a new one begins. The last process that leaves removes it; the next process that
-starts any server removes the files of killed processes (`_server._remove_leftovers`).
+A server records in a file which versions of the store's objects were read. Each process that reads
+holds a shared lock on the file, and so does the server. A process that starts a server continues
+the file if another one still holds it: otherwise nobody relies on it, and a new one begins. The
+last process that leaves removes it; the next process that starts any server removes the files of
+killed processes (`_server._remove_leftovers`).
 """
 
 from __future__ import annotations
@@ -40,11 +41,13 @@ class Session:
         return False
 
     def begin(self) -> None:
-        """Holds the session for a new server: the one that others hold, or a new one. Precondition: the server's lock is held."""
+        """Holds the session for a new server: the one that others hold, or a new one. Precondition:
+        the server's lock is held."""
         remove_abandoned(self.path)
         while not self.is_current():
             self.leave()
-            self._hold(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+            self._hold(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW,
+                               0o600))
 
     def leave(self) -> None:
         """Releases the session."""

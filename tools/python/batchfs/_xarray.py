@@ -23,7 +23,8 @@ def dataset_of(batch: Batch) -> Any:
     schema = batch._labels.schema
     attributes = {tensor["name"]: tensor["attributes"] for tensor in schema["tensors"]}
     stacks = {tensor["name"]: tensor.get("stack") for tensor in schema["tensors"]}
-    of_stored = {tensor_dim(coordinate["name"]): coordinate["attributes"] for coordinate in schema["coordinates"]}
+    of_stored = {tensor_dim(coordinate["name"]): coordinate["attributes"]
+                 for coordinate in schema["coordinates"]}
     coarsened = any("coarsen" in tensor for tensor in schema["tensors"])
     for name, tensor in batch.items():
         for stored, dim in zip(tensor.dims, dims[name], strict=True):
@@ -33,14 +34,16 @@ def dataset_of(batch: Batch) -> Any:
                 coordinates[dim] = ((dim,), tensor.coords[stored], {})
             elif coarsened and dim != stored:
                 coordinates[dim] = ((dim,), tensor.coords[stored], of_stored[stored])
-    variables = {name: (dims[name], tensor.numpy(), attributes[name]) for name, tensor in batch.items()}
+    variables = {name: (dims[name], tensor.numpy(), attributes[name])
+                 for name, tensor in batch.items()}
     return xarray.Dataset({name: _decoded(name, *parts) for name, parts in variables.items()},
                           {name: _decoded(name, *parts) for name, parts in coordinates.items()})
 
 
-def _decoded(name: str, dims: tuple[str, ...], values: np.ndarray, attributes: dict[str, Any]) -> Any:
-    """A variable. Times that are numbers, since datetime64 does not hold them, become objects of cftime where that is
-    installed, as xarray.open_zarr decodes them."""
+def _decoded(name: str, dims: tuple[str, ...], values: np.ndarray,
+             attributes: dict[str, Any]) -> Any:
+    """A variable. Times that are numbers, since datetime64 does not hold them, become objects of
+    cftime where that is installed, as xarray.open_zarr decodes them."""
     import xarray
     import xarray.conventions
 
@@ -57,10 +60,12 @@ def _decoded(name: str, dims: tuple[str, ...], values: np.ndarray, attributes: d
 def _coordinates_of(batch: Batch) -> _Coordinates:
     """Along the samples the labels of their windows, along other dimensions their own."""
     schema = batch._labels.schema
-    attributes = {coordinate["name"]: coordinate["attributes"] for coordinate in schema["coordinates"]}
+    attributes = {coordinate["name"]: coordinate["attributes"]
+                  for coordinate in schema["coordinates"]}
     of_tensors = {dim for tensor in batch for dim in tensor.dims[1:]}
     result: _Coordinates = {}
-    sampled = any(tensor.dims[:1] == ("sample",) for tensor in batch) and not batch._labels.is_xbatcher
+    sampled = any(tensor.dims[:1] == ("sample",)
+                  for tensor in batch) and not batch._labels.is_xbatcher
     for window in schema["window"] if sampled else []:
         dim = window["dim"]
         name = dim if window["size"] == 1 and tensor_dim(dim) not in of_tensors else f"{dim}_start"
@@ -69,15 +74,16 @@ def _coordinates_of(batch: Batch) -> _Coordinates:
     for coordinate in schema["coordinates"]:
         name = tensor_dim(coordinate["name"])
         for tensor in batch:
-            stack = next(one.get("stack") for one in schema["tensors"] if one["name"] == tensor.name)
+            stack = next(one.get("stack") for one in schema["tensors"]
+                         if one["name"] == tensor.name)
             if name in tensor.coords and name != stack and name not in batch and name not in result:
                 result[name] = ((name,), tensor.coords[name], coordinate["attributes"])
     return result
 
 
 def _dims_of(batch: Batch, coordinates: _Coordinates) -> dict[str, tuple[str, ...]]:
-    """The dimensions of each tensor. A name has one length in a dataset: where tensors disagree, each has a dimension
-    of its own, "x_time", but for those that agree with a coordinate."""
+    """The dimensions of each tensor. A name has one length in a dataset: where tensors disagree,
+    each has a dimension of its own, "x_time", but for those that agree with a coordinate."""
     stacks = {tensor["name"]: tensor.get("stack") for tensor in batch._labels.schema["tensors"]}
 
     def along(tensor: Any, d: int) -> tuple[int, Any]:

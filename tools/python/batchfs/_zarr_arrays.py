@@ -1,4 +1,5 @@
-"""The arrays of an output, encoded by zarr-python: its store keeps documents in memory and hands on the objects."""
+"""The arrays of an output, encoded by zarr-python: its store keeps documents in memory and hands on
+the objects."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class _Sink(MemoryStore):
             self._put(key, value.as_numpy_array())
 
     def documents(self) -> dict[str, bytes]:
-        return {key: value.to_bytes() for key, value in self._store_dict.items() if key.rpartition("/")[2] == _DOCUMENT}
+        return {key: value.to_bytes() for key, value in self._store_dict.items()
+                if key.rpartition("/")[2] == _DOCUMENT}
 
 
 class Arrays:
@@ -61,8 +63,10 @@ class Arrays:
             warnings.simplefilter("ignore")
             self._arrays[layout.name] = self._group.create_array(
                 layout.name, shape=layout.shape, dtype=layout.dtype, chunks=layout.chunk,
-                shards=layout.object_shape if layout.is_sharded else None, compressors=compressors_of(codec), filters=None,
-                fill_value=layout.dtype.type(layout.fill), dimension_names=[axis.name for axis in layout.axes],
+                shards=layout.object_shape if layout.is_sharded else None,
+                compressors=compressors_of(codec), filters=None,
+                fill_value=layout.dtype.type(layout.fill),
+                dimension_names=[axis.name for axis in layout.axes],
                 attributes=_plain(attributes, layout.dtype), config=_WHOLE)
 
     def add_coordinate(self, axis: Axis) -> None:
@@ -72,9 +76,10 @@ class Arrays:
         values, attributes = encoded(axis.labels, {})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of strings, which have no specification yet
-            array = self._group.create_array(axis.name, shape=values.shape, dtype=str if values.dtype.kind == "U" else values.dtype,
-                                             chunks=(max(1, len(values)),), dimension_names=[axis.name],
-                                             attributes=_plain(attributes, values.dtype), config=_WHOLE)
+            array = self._group.create_array(
+                axis.name, shape=values.shape, dtype=str if values.dtype.kind == "U"
+                    else values.dtype, chunks=(max(1, len(values)),), dimension_names=[axis.name],
+                attributes=_plain(attributes, values.dtype), config=_WHOLE)
         self._coordinates[axis.name] = (array, values)
 
     def put(self, name: str, region: tuple[slice, ...], values: np.ndarray) -> None:
@@ -102,7 +107,8 @@ class Arrays:
 
 
 def compressors_of(codec: str) -> Any:
-    """The codecs of "zstd", "zstd:9", "blosc", "blosc:zstd:5", "gzip:6", "none", as for `batchfs rechunk`."""
+    """The codecs of "zstd", "zstd:9", "blosc", "blosc:zstd:5", "gzip:6", "none", as for `batchfs
+    rechunk`."""
     name, *parts = codec.split(":")
     try:
         level = int(parts[-1]) if parts and parts[-1].lstrip("-").isdecimal() else None
@@ -115,11 +121,12 @@ def compressors_of(codec: str) -> Any:
             return zarr.codecs.GzipCodec(level=6 if level is None else level)
         if name == "blosc":
             inside: Any = inner or "lz4"
-            return zarr.codecs.BloscCodec(cname=inside, clevel=5 if level is None else level, shuffle="shuffle")
+            return zarr.codecs.BloscCodec(cname=inside, clevel=5 if level is None else level,
+                                          shuffle="shuffle")
     except (ValueError, TypeError):
         pass
-    raise InvalidArgument(f"codec={codec!r} is unknown: pass \"zstd\", \"blosc\", \"gzip\", with a level as in \"zstd:9\", or "
-                          "\"none\"")
+    raise InvalidArgument(f"codec={codec!r} is unknown: pass \"zstd\", \"blosc\", \"gzip\", with a "
+                          "level as in \"zstd:9\", or \"none\"")
 
 
 def _plain(attributes: dict[str, Any], dtype: np.dtype[Any]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""batchfs for earth2studio: an IO backend that writes what its workflows predict into one Zarr store.
+"""batchfs for earth2studio: an IO backend that writes what its workflows predict into one Zarr
+store.
 
     import earth2studio.run
     from batchfs.earth2studio import PredictionBackend
@@ -44,22 +45,25 @@ class _Open(NamedTuple):
 
 
 class PredictionBackend:
-    """Where a workflow of earth2studio writes to: its IO backend. Use it as a `with` block, or call `close()`.
+    """Where a workflow of earth2studio writes to: its IO backend. Use it as a `with` block, or call
+    `close()`.
 
-    output       a new folder, or one that the same workflow began: what is in it is not written again
-    chunks       {"lead_time": 4, "lat": 721}; by default one ensemble member, time and lead time, and of other dimensions
-                 as much as makes 4 MB
+    output       a new folder, or one that the same workflow began: what is in it is not written
+                 again
+    chunks       {"lead_time": 4, "lat": 721}; by default one ensemble member, time and lead time,
+                 and of other dimensions as much as makes 4 MB
     shards       the same for shards, whole numbers of chunks: fewer files
     codec        "zstd", "blosc", "gzip", with a level as in "zstd:9", or "none"
     threads      that encode chunks
 
-    Each chunk (or shard) is written once, when all of its values have come; until then it is in memory. The output is a
-    Zarr store after `close()`, where what was never written is NaN (0 for whole numbers). A workflow that failed leaves
-    complete chunks. Needs zarr-python 3.
+    Each chunk (or shard) is written once, when all of its values have come; until then it is in
+    memory. The output is a Zarr store after `close()`, where what was never written is NaN (0 for
+    whole numbers). A workflow that failed leaves complete chunks. Needs zarr-python 3.
     """
 
     def __init__(self, output: str | os.PathLike[str], *, chunks: Mapping[str, int] | None = None,
-                 shards: Mapping[str, int] | None = None, codec: str = "zstd", threads: int | None = None):
+                 shards: Mapping[str, int] | None = None, codec: str = "zstd",
+                 threads: int | None = None):
         arrays = _zarr_arrays()
         self._folder = Folder(output)
         self._chunks, self._shards, self._codec = dict(chunks or {}), shards, codec
@@ -84,13 +88,16 @@ class PredictionBackend:
         if folder.has("zarr.json"):
             raise InvalidArgument(f"'{folder.root}' is a finished Zarr store; name a new folder")
         if found is None and not folder.is_empty():
-            raise InvalidArgument(f"'{folder.root}' exists and this backend did not make it; name a new folder")
+            raise InvalidArgument(f"'{folder.root}' exists and this backend did not make "
+                                  "it; name a new folder")
         if found is not None and found != self._document():
-            raise InvalidArgument(f"'{folder.root}' is an output of something else; name a new folder")
+            raise InvalidArgument(f"'{folder.root}' is an output of something "
+                                  "else; name a new folder")
         folder.put(RUN_KEY, self._document())
         self._lock = folder.try_lock("lock-rank-0")
         if self._lock is None:
-            raise InvalidArgument(f"another process writes '{folder.root}'; name another folder, or wait until it has ended")
+            raise InvalidArgument(f"another process writes '{folder.root}'; name another folder, "
+                                  "or wait until it has ended")
 
     @staticmethod
     def _document() -> bytes:
@@ -98,16 +105,19 @@ class PredictionBackend:
 
     # The protocol.
 
-    def add_array(self, coords: Mapping[str, Any], array_name: str | Iterable[str], data: Any = None, *, dtype: Any = None,
+    def add_array(self, coords: Mapping[str, Any], array_name: str | Iterable[str],
+                  data: Any = None, *, dtype: Any = None,
                   attributes: Mapping[str, Any] | None = None) -> None:
-        """Adds arrays with these dimensions and labels, one for each name, of float32 or the type of `data`."""
+        """Adds arrays with these dimensions and labels, one for each name, of float32 or the type
+        of `data`."""
         self._check()
         names = _names(array_name)
         values = [None] * len(names) if data is None else _tensors(data, names)
         axes, curved = self._axes_of(coords)
         for name, one in zip(names, values, strict=True):
             if name in self._layouts or name in self._axes or not name.strip(".") or "/" in name:
-                raise InvalidArgument(f"an array cannot be called '{name}' here: the name is taken or no name of a folder")
+                raise InvalidArgument(f"an array cannot be called '{name}' here: the name is taken "
+                                      "or no name of a folder")
             shown = dict(attributes or {}) | ({"coordinates": " ".join(curved)} if curved else {})
             wanted = dtype if dtype is not None else "float32" if one is None else one.dtype
             self._add(name, axes, dtype_of(wanted), shown, self._chunks)
@@ -115,7 +125,8 @@ class PredictionBackend:
                 self._write(self._layouts[name], one, [np.arange(axis.length) for axis in axes])
 
     def write(self, x: Any, coords: Mapping[str, Any], array_name: str | Iterable[str]) -> None:
-        """Writes values at the positions of their labels. They are copied: the memory may be used again when this returns.
+        """Writes values at the positions of their labels. They are copied: the memory may be used
+        again when this returns.
 
         Blocks while chunks wait to be encoded. Raises what a write before it has failed with.
         """
@@ -123,17 +134,21 @@ class PredictionBackend:
         names = _names(array_name)
         tensors = _tensors(x, names)
         if absent := [name for name in names if name not in self._layouts]:
-            raise InvalidArgument(f"the output has no array '{absent[0]}': call add_array with all of its coordinates first")
+            raise InvalidArgument(f"the output has no array '{absent[0]}': call add_array with all "
+                                  "of its coordinates first")
         labels = {dim: values for dim, values, _ in _flat(coords)}
         for name, values in zip(names, tensors, strict=True):
             layout = self._layouts[name]
             dims = [axis.name for axis in layout.axes]
             if list(labels) != dims:
-                raise InvalidArgument(f"'{name}' has the dimensions {', '.join(dims)}, and what is written has {', '.join(labels)}")
-            self._write(layout, values, [_positions(axis, labels[axis.name]) for axis in layout.axes])
+                raise InvalidArgument(f"'{name}' has the dimensions {', '.join(dims)}, and what is "
+                                      f"written has {', '.join(labels)}")
+            self._write(layout, values,
+                        [_positions(axis, labels[axis.name]) for axis in layout.axes])
 
     def close(self) -> None:
-        """Writes what is left, and makes the output a Zarr store. Raises what a write failed with."""
+        """Writes what is left, and makes the output a Zarr store. Raises what a write failed
+        with."""
         if self._closed:
             return
         try:
@@ -176,7 +191,8 @@ class PredictionBackend:
                 known = self._axes[dim] = Axis(dim, len(labels), labels=labels)
                 self._arrays.add_coordinate(known)
             elif known.labels is None or not np.array_equal(known.labels, labels):
-                raise InvalidArgument(f"'{dim}' has other labels than in the arrays before; give it another name")
+                raise InvalidArgument(f"'{dim}' has other labels than in the arrays before; "
+                                      "give it another name")
             axes.append(known)
             if whole is not None:
                 curved.append((whole, axes[-1]))
@@ -189,12 +205,14 @@ class PredictionBackend:
             self._write(self._layouts[name], values, [np.arange(axis.length) for axis in grid])
         return axes, [name for name, _ in curved]
 
-    def _add(self, name: str, axes: list[Axis], dtype: np.dtype[Any], attributes: dict[str, Any], chunks: Mapping[str, int],
-             **options: Any) -> None:
-        own = [Axis(axis.name, axis.length, labels=axis.labels) for axis in axes]  # objects are of each array
+    def _add(self, name: str, axes: list[Axis], dtype: np.dtype[Any], attributes: dict[str, Any],
+             chunks: Mapping[str, int], **options: Any) -> None:
+        # objects are of each array
+        own = [Axis(axis.name, axis.length, labels=axis.labels) for axis in axes]
         layout = Layout(name, own, dtype, attributes)
         dims = {axis.name for axis in axes}
-        wanted = dict.fromkeys(dims.intersection(_ONE_BY_ONE), 1) | {dim: n for dim, n in chunks.items() if dim in dims}
+        wanted = (dict.fromkeys(dims.intersection(_ONE_BY_ONE), 1)
+                  | {dim: n for dim, n in chunks.items() if dim in dims})
         shards = options.get("shards", self._shards)
         if shards is not None:
             shards = {dim: n for dim, n in shards.items() if dim in dims} or None
@@ -209,8 +227,9 @@ class PredictionBackend:
         key = f"{WORKING}/arrays/{name}"
         found = self._folder.get(key)
         if found is not None and found != document:
-            raise InvalidArgument(f"'{self._folder.root}' is of another run: its '{name}' has other labels, chunks or another type; "
-                                  "remove it, or name a new folder")
+            raise InvalidArgument(f"'{self._folder.root}' is of another run: its '{name}' has "
+                                  "other labels, chunks or another type; remove it, "
+                                  "or name a new folder")
         if found is None:
             self._folder.put(key, document)
 
@@ -226,14 +245,18 @@ class PredictionBackend:
     def _write(self, layout: Layout, values: np.ndarray, positions: list[np.ndarray]) -> None:
         shape = tuple(len(one) for one in positions)
         if values.shape != shape:
-            raise InvalidArgument(f"what is written to '{layout.name}' has the shape {values.shape}, and its coordinates {shape}")
+            raise InvalidArgument(f"what is written to '{layout.name}' has the shape "
+                                  f"{values.shape}, and its coordinates {shape}")
         if not np.can_cast(values.dtype, layout.dtype, "same_kind"):
-            raise InvalidArgument(f"what is written to '{layout.name}' is of the type {values.dtype}, and the array of "
-                                  f"{layout.dtype}: convert it, or pass dtype= to add_array")
-        along = [_by_object(one, axis.step) for one, axis in zip(positions, layout.axes, strict=True)]
+            raise InvalidArgument(f"what is written to '{layout.name}' is of the type "
+                                  f"{values.dtype}, and the array of {layout.dtype}: convert it, "
+                                  "or pass dtype= to add_array")
+        along = [_by_object(one, axis.step)
+                 for one, axis in zip(positions, layout.axes, strict=True)]
         for pieces in itertools.product(*along):
             number = layout.number(tuple(piece[0] for piece in pieces))
-            source, target = _index([piece[1] for piece in pieces]), _index([piece[2] for piece in pieces])
+            source, target = _index([piece[1] for piece in pieces]), _index(
+                [piece[2] for piece in pieces])
             self._fill(layout, number, values[source], target)
 
     def _fill(self, layout: Layout, number: int, part: np.ndarray, target: Index) -> None:
@@ -243,10 +266,11 @@ class PredictionBackend:
         shape = tuple(one.stop - one.start for one in layout.region(number))
         with self._mutex:
             if key in self._put:
-                raise InvalidArgument(f"values of '{layout.name}' are written a second time, and the chunk that has them is complete: "
-                                      "write each value once")
+                raise InvalidArgument(f"values of '{layout.name}' are written a second time, and "
+                                      "the chunk that has them is complete: write each value once")
             one = self._open.get(key)
-            if one is None and part.shape == shape and all(isinstance(index, slice) for index in target):
+            if one is None and part.shape == shape and all(isinstance(index, slice)
+                                                           for index in target):
                 values = np.array(part, layout.dtype, order="C")
             else:
                 if one is None:
@@ -302,7 +326,8 @@ class PredictionBackend:
 
     def __repr__(self) -> str:
         names = ", ".join(f"{one.name} {one.dtype} {one.shape}" for one in self._layouts.values())
-        return f"<batchfs.earth2studio.PredictionBackend {self._folder.root}: {names or 'no arrays'}>"
+        return (f"<batchfs.earth2studio.PredictionBackend {self._folder.root}: "
+                f"{names or 'no arrays'}>")
 
 
 def _zarr_arrays() -> type[Arrays]:
@@ -310,7 +335,8 @@ def _zarr_arrays() -> type[Arrays]:
     try:
         from ._zarr_arrays import Arrays
     except ImportError as error:
-        raise NotSupported(f"batchfs.earth2studio needs zarr-python 3 ({error}): pip install 'zarr>=3.0.8'") from None
+        raise NotSupported(f"batchfs.earth2studio needs zarr-python 3 ({error}): pip "
+                           "install 'zarr>=3.0.8'") from None
     return Arrays
 
 
@@ -322,25 +348,29 @@ def _tensors(x: Any, names: list[str]) -> list[np.ndarray]:
     """On the host, one for each name."""
     given = list(x) if isinstance(x, (list, tuple)) else [x]
     if len(given) != len(names):
-        raise InvalidArgument(f"{len(given)} tensors are given for {len(names)} arrays: pass a list with one for each name")
+        raise InvalidArgument(f"{len(given)} tensors are given for {len(names)} arrays: pass a "
+                              "list with one for each name")
     return [on_host(one) for one in given]
 
 
 def _flat(coords: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray, str | None]]:
-    """Dimensions and their labels. Coordinates of several dimensions, such as latitude and longitude of a curvilinear grid,
-    are one for each of their dimensions: these have positions for labels, and the name of the coordinate comes with them."""
+    """Dimensions and their labels. Coordinates of several dimensions, such as latitude and
+    longitude of a curvilinear grid, are one for each of their dimensions: these have positions for
+    labels, and the name of the coordinate comes with them."""
     curved = [name for name, values in coords.items() if np.ndim(values) > 1]
     for name, values in coords.items():
         labels = np.asarray(values)
         if labels.ndim > 1:
             if labels.ndim != len(curved) or labels.shape != np.shape(coords[curved[0]]):
-                raise InvalidArgument(f"'{name}' has the shape {labels.shape}: coordinates of several dimensions have one shape, and are "
-                                      "as many as its dimensions")
+                raise InvalidArgument(f"'{name}' has the shape {labels.shape}: coordinates of "
+                                      "several dimensions have one shape, and are as "
+                                      "many as its dimensions")
             yield f"i{name}", np.arange(labels.shape[curved.index(name)]), name
             continue
         if labels.dtype.kind == "O":
             labels = labels.astype("M8[ns]")  # datetime
-        yield name, labels.astype(f"{labels.dtype.kind}8[ns]") if labels.dtype.kind in "mM" else labels, None
+        (yield name,
+         labels.astype(f"{labels.dtype.kind}8[ns]") if labels.dtype.kind in "mM" else labels, None)
 
 
 def _positions(axis: Axis, labels: np.ndarray) -> np.ndarray:

@@ -3,9 +3,11 @@
     from lightning.pytorch import Trainer
     from batchfs.lightning import BatchDataModule, PredictionWriter
 
-    data = BatchDataModule("s3://bucket/era5.zarr", "view.json", train="train", val="val", predict="test")
+    data = BatchDataModule("s3://bucket/era5.zarr", "view.json", train="train", val="val",
+                           predict="test")
     Trainer(max_epochs=3).fit(model, data)
-    Trainer(callbacks=[PredictionWriter("predicted.zarr", tensor="y")]).predict(model, data, return_predictions=False)
+    Trainer(callbacks=[PredictionWriter("predicted.zarr", tensor="y")]).predict(
+        model, data, return_predictions=False)
 
 Each process of the Trainer reads the batches of its rank, and writes its predictions.
 """
@@ -32,18 +34,19 @@ from .torch import BatchDataset, loader
 class BatchDataModule(LightningDataModule):  # pyright: ignore[reportGeneralTypeIssues]
     """The loaders of a Trainer: dicts of tensors, of this process's rank.
 
-    `train`, `val`, `test` and `predict` name parts of a view with "split", or are views themselves, keys or files; `view`
-    alone, without "split", is for training. `workers` is the DataLoader's, who need none; other options are those of
-    `batchfs.torch.BatchDataset`.
+    `train`, `val`, `test` and `predict` name parts of a view with "split", or are views themselves,
+    keys or files; `view` alone, without "split", is for training. `workers` is the DataLoader's,
+    who need none; other options are those of `batchfs.torch.BatchDataset`.
     """
 
-    def __init__(self, place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *,
-                 train: Any = None, val: Any = None, test: Any = None, predict: Any = None, workers: int = 0,
-                 **options: Any):
+    def __init__(self, place: str | os.PathLike[str], view: Mapping[str, Any] | str
+                     | os.PathLike[str] | None = None, *, train: Any = None, val: Any = None,
+                 test: Any = None, predict: Any = None, workers: int = 0, **options: Any):
         super().__init__()
         parts = {"train": train, "val": val, "test": test, "predict": predict}
         if view is None and all(part is None for part in parts.values()):
-            raise InvalidArgument("pass a view, or the views or parts for train=, val=, test=, predict=")
+            raise InvalidArgument("pass a view, or the views or parts for train=, "
+                                  "val=, test=, predict=")
         self._place = place
         self._view = view
         self._parts = {stage: part for stage, part in parts.items() if part is not None}
@@ -65,7 +68,8 @@ class BatchDataModule(LightningDataModule):  # pyright: ignore[reportGeneralType
     def _loader(self, stage: str) -> Any:
         dataset = self.dataset(stage)
         if stage == "train" and self.trainer is not None:
-            dataset.set_epoch(self.trainer.current_epoch)  # of a checkpoint, where training goes from
+            # of a checkpoint, where training goes from
+            dataset.set_epoch(self.trainer.current_epoch)
         return loader(dataset, num_workers=self._workers)
 
     def train_dataloader(self) -> Any:
@@ -82,11 +86,12 @@ class BatchDataModule(LightningDataModule):  # pyright: ignore[reportGeneralType
 
 
 class PredictionWriter(BasePredictionWriter):  # pyright: ignore[reportGeneralTypeIssues]
-    """Writes what `predict_step` returns into one Zarr store, from all processes: `batchfs.create` with these options.
+    """Writes what `predict_step` returns into one Zarr store, from all processes: `batchfs.create`
+    with these options.
 
-    The Trainer predicts a `BatchDataset`, or the `predict` of a `BatchDataModule`. `predict_step` returns an array with
-    the shape of the tensor that is predicted, or one by tensor name. An output that the same call began is continued.
-    Where predicting fails, complete objects stay.
+    The Trainer predicts a `BatchDataset`, or the `predict` of a `BatchDataModule`. `predict_step`
+    returns an array with the shape of the tensor that is predicted, or one by tensor name. An
+    output that the same call began is continued. Where predicting fails, complete objects stay.
     """
 
     def __init__(self, output: str | os.PathLike[str], **options: Any):
@@ -100,14 +105,15 @@ class PredictionWriter(BasePredictionWriter):  # pyright: ignore[reportGeneralTy
         loaders = trainer.predict_dataloaders
         dataset = getattr(loaders, "dataset", None)
         if not isinstance(dataset, BatchDataset):
-            raise InvalidArgument("PredictionWriter writes predictions of one BatchDataset: pass predict() a "
-                                  "BatchDataModule, or batchfs.torch.loader(BatchDataset(...))")
+            raise InvalidArgument("PredictionWriter writes predictions of one BatchDataset: "
+                                  "pass predict() a BatchDataModule, or "
+                                  "batchfs.torch.loader(BatchDataset(...))")
         batches = dataset.batches
         self._rank, self._world = batches.rank, batches.world
         self._predictions = create(self._output, like=batches, **self._options)
 
-    def write_on_batch_end(self, trainer: Any, pl_module: Any, prediction: Any, batch_indices: Any, batch: Any,
-                           batch_idx: int, dataloader_idx: int) -> None:
+    def write_on_batch_end(self, trainer: Any, pl_module: Any, prediction: Any, batch_indices: Any,
+                           batch: Any, batch_idx: int, dataloader_idx: int) -> None:
         assert self._predictions is not None
         self._predictions.write(batch_idx * self._world + self._rank, prediction)
 

@@ -7,8 +7,9 @@
         for batch in loader(train):
             loss = model(batch["x"]) - batch["y"]
 
-No worker processes are needed: batches are made by batchfs, on all cores, ahead of the reader. Where workers are wanted
-for what comes after, they share the rank's batches and the order stays the same, however they are started.
+No worker processes are needed: batches are made by batchfs, on all cores, ahead of the reader.
+Where workers are wanted for what comes after, they share the rank's batches and the order stays the
+same, however they are started.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from ._errors import InvalidArgument, NoMemory
 
 
 def rank_and_world() -> tuple[int, int]:
-    """Rank and world of torch.distributed if it is initialised, else of the environment (torchrun's), else 0 of 1."""
+    """Rank and world of torch.distributed if it is initialised, else of the environment
+    (torchrun's), else 0 of 1."""
     if _is_distributed():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
@@ -42,38 +44,41 @@ def _is_distributed() -> bool:
 
 
 class BatchDataset(torch.utils.data.IterableDataset[Any]):
-    """The batches of a view: `batchfs.open`'s arguments, with the rank from torch.distributed or the environment by
-    default. Where torch.distributed is initialised later, the rank follows it.
+    """The batches of a view: `batchfs.open`'s arguments, with the rank from torch.distributed or
+    the environment by default. Where torch.distributed is initialised later, the rank follows it.
 
-    To be used with `loader(dataset)`, or `DataLoader(dataset, batch_size=None)`. `transform` is applied to the dict of
-    tensors. With `pin`, tensors of the host are in page-locked memory, copied by a thread one batch ahead, so that
-    `x.to("cuda", non_blocking=True)` returns at once; without a GPU it changes nothing.
+    To be used with `loader(dataset)`, or `DataLoader(dataset, batch_size=None)`. `transform` is
+    applied to the dict of tensors. With `pin`, tensors of the host are in page-locked memory,
+    copied by a thread one batch ahead, so that `x.to("cuda", non_blocking=True)` returns at once;
+    without a GPU it changes nothing.
 
-    Each iteration is the next epoch. A DataLoader's workers, which are copies of the dataset, begin with the same one
-    again and again, unless `set_epoch` is called before each; `loader` does that.
+    Each iteration is the next epoch. A DataLoader's workers, which are copies of the dataset, begin
+    with the same one again and again, unless `set_epoch` is called before each; `loader` does that.
     """
 
-    def __init__(self, place: str | os.PathLike[str],
-                 view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *, device: str = "cpu",
-                 rank: int | None = None, world: int | None = None, epoch: int = 0, prefetch: int = 2,
+    def __init__(self, place: str | os.PathLike[str], view: Mapping[str, Any] | str
+                     | os.PathLike[str] | None = None, *, device: str = "cpu", rank: int
+                     | None = None, world: int | None = None, epoch: int = 0, prefetch: int = 2,
                  mode: str = "auto", device_memory: int = 0, part: str | None = None,
                  memory: str | int | None = None, cache_dir: str | os.PathLike[str] | None = None,
                  program: str | os.PathLike[str] | None = None,
-                 transform: Callable[[dict[str, torch.Tensor]], Any] | None = None, pin: bool = False, **options: Any):
+                 transform: Callable[[dict[str, torch.Tensor]], Any] | None = None,
+                 pin: bool = False, **options: Any):
         if (rank is None) != (world is None):
             raise InvalidArgument("rank and world are given together, or neither")
         self._follows = rank is None
         if rank is None or world is None:
             rank, world = rank_and_world()
-        self._batches: Dataset = open(place, view, device=device, rank=rank, world=world, epoch=epoch,
-                                      prefetch=prefetch, mode=mode, device_memory=device_memory, part=part,
-                                      memory=memory, cache_dir=cache_dir, program=program, **options)
+        self._batches: Dataset = open(place, view, device=device, rank=rank, world=world,
+                                      epoch=epoch, prefetch=prefetch, mode=mode,
+                                      device_memory=device_memory, part=part, memory=memory,
+                                      cache_dir=cache_dir, program=program, **options)
         self._transform = transform
         self._pin = pin
         # of an iteration that reads ahead of the batches that it has yielded
         self._state: dict[str, Any] | None = None
-        # The epoch that set_epoch chose, how often it did so, and whether accelerate divides the batches. Workers that
-        # persist share it.
+        # The epoch that set_epoch chose, how often it did so, and whether accelerate divides the
+        # batches. Workers that persist share it.
         self._chosen = _shared([0, 0, 0])
         self._seen = 0
         self._all: Dataset | None = None
@@ -89,15 +94,16 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
 
     @property
     def _given(self) -> Dataset:
-        """The dataset of an iteration: the batches of this rank, or all of them where accelerate divides them itself."""
+        """The dataset of an iteration: the batches of this rank, or all of them where accelerate
+        divides them itself."""
         own = self.batches
         if own.world == 1 or not (self._chosen[2] or _is_called_by_accelerate()):
             return own
         if not self._chosen[2]:
             self._chosen[2] = 1
-            warnings.warn("accelerate divides the batches of this loader itself: more processes read a batch than use it. "
-                          "batchfs.torch.loader(dataset) makes one of which each process reads its own", RuntimeWarning,
-                          stacklevel=2)
+            warnings.warn("accelerate divides the batches of this loader itself: more processes "
+                          "read a batch than use it. batchfs.torch.loader(dataset) makes one of "
+                          "which each process reads its own", RuntimeWarning, stacklevel=2)
         if self._all is None:
             self._all = own.of_rank(0, 1)
         return self._all
@@ -137,7 +143,8 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
                 yield self._transformed(ready.result())
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration reads this epoch, in this process and in workers that are there already."""
+        """The next iteration reads this epoch, in this process and in workers that are there
+        already."""
         self._state = None
         self._given.set_epoch(epoch)
         self._chosen[0] = epoch
@@ -145,7 +152,8 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
         self._seen = int(self._chosen[1])
 
     def state_dict(self) -> dict[str, Any]:
-        """Like Dataset.state_dict. For a DataLoader without workers: workers read ahead of the training."""
+        """Like Dataset.state_dict. For a DataLoader without workers: workers read ahead of the
+        training."""
         return self._given.state_dict() if self._state is None else self._state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -158,11 +166,13 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
 
 
 class BatchMap(torch.utils.data.Dataset[Any]):
-    """The batches of a view by number, for samplers of PyTorch and of Lightning: `DataLoader(BatchMap(...), batch_size=None,
-    sampler=...)`. It takes the arguments of `batchfs.open`.
+    """The batches of a view by number, for samplers of PyTorch and of Lightning:
+    `DataLoader(BatchMap(...), batch_size=None, sampler=...)`. It takes the arguments of
+    `batchfs.open`.
 
-    Batches that are asked for by number are not made ahead: use workers, or `BatchDataset`, which needs none. A sampler
-    divides the batches between ranks, so that the dataset itself has them all.
+    Batches that are asked for by number are not made ahead: use workers, or `BatchDataset`, which
+    needs none. A sampler divides the batches between ranks, so that the dataset itself has them
+    all.
     """
 
     def __init__(self, place: str | os.PathLike[str],
@@ -206,12 +216,14 @@ class _Loader(torch.utils.data.DataLoader[Any]):
 
     def __init__(self, dataset: BatchDataset | BatchMap, **options: Any):
         if isinstance(dataset, BatchMap):
-            # One at a time, instead of without automatic batches: accelerate divides lists of numbers only.
+            # One at a time, instead of without automatic batches: accelerate divides lists of
+            # numbers only.
             options |= {"batch_size": 1, "collate_fn": _First(options.get("collate_fn"))}
         else:
             options["batch_size"] = None
         super().__init__(dataset, **options)
-        # accelerate would give each process a share of what the loader yields; a BatchDataset has its rank's share only.
+        # accelerate would give each process a share of what the loader yields; a BatchDataset has
+        # its rank's share only.
         self._is_accelerate_prepared = isinstance(dataset, BatchDataset)
         self._left = -1  # batches that the running iteration will yield
 
@@ -233,7 +245,8 @@ class _Loader(torch.utils.data.DataLoader[Any]):
 
 
 class _LoaderWithState(_Loader):
-    """Without workers, so that the dataset knows which batches were given out. Lightning saves the state in its checkpoints."""
+    """Without workers, so that the dataset knows which batches were given out. Lightning saves the
+    state in its checkpoints."""
 
     def state_dict(self) -> dict[str, Any]:
         assert isinstance(self.dataset, BatchDataset)
@@ -245,9 +258,9 @@ class _LoaderWithState(_Loader):
 
 
 def loader(dataset: BatchDataset | BatchMap, **options: Any) -> torch.utils.data.DataLoader[Any]:
-    """`DataLoader(dataset, batch_size=None, **options)`, in which workers go through epochs as the dataset does, and which
-    Hugging Face's accelerate leaves as it is: a BatchDataset has the batches of its rank only. accelerate
-    and Lightning's Trainer divide the batches of a BatchMap.
+    """`DataLoader(dataset, batch_size=None, **options)`, in which workers go through epochs as the
+    dataset does, and which Hugging Face's accelerate leaves as it is: a BatchDataset has the
+    batches of its rank only. accelerate and Lightning's Trainer divide the batches of a BatchMap.
 
     For a BatchDataset and without workers it has the dataset's `state_dict` and `load_state_dict`.
     """
@@ -260,8 +273,9 @@ def _shared(values: list[int]) -> torch.Tensor:
     try:
         return torch.tensor(values, dtype=torch.int64).share_memory_()
     except RuntimeError as error:
-        raise NoMemory(f"PyTorch has no shared memory for its workers: {str(error).splitlines()[0]}; remove files from /dev/shm, "
-                       "or make it larger: --shm-size=1g for a container") from None
+        raise NoMemory("PyTorch has no shared memory for its workers: "
+                       f"{str(error).splitlines()[0]}; remove files from /dev/shm, or make it "
+                       "larger: --shm-size=1g for a container") from None
 
 
 def _in_pinned_memory(batch: Batch) -> dict[str, torch.Tensor]:
@@ -274,7 +288,8 @@ def _in_pinned_memory(batch: Batch) -> dict[str, torch.Tensor]:
 
 
 def _is_called_by_accelerate() -> bool:
-    """Its loaders give each process a share of what a dataset yields, or of what the first process reads."""
+    """Its loaders give each process a share of what a dataset yields, or of what the first process
+    reads."""
     if "accelerate.data_loader" not in sys.modules:
         return False
     frame = sys._getframe(1)

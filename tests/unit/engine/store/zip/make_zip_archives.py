@@ -24,7 +24,8 @@ def info(name, method=zipfile.ZIP_STORED, extra=b""):
     return made
 
 
-MEMBERS = [("zarr.json", b'{"zarr_format": 3}', zipfile.ZIP_STORED), ("t/c/0", pattern(600, 1), zipfile.ZIP_STORED),
+MEMBERS = [("zarr.json", b'{"zarr_format": 3}', zipfile.ZIP_STORED),
+           ("t/c/0", pattern(600, 1), zipfile.ZIP_STORED),
            ("t/c/1", pattern(3000, 2), zipfile.ZIP_DEFLATED), ("t/c/10", b"", zipfile.ZIP_STORED),
            ("t-two/c/0", pattern(5, 3), zipfile.ZIP_DEFLATED), ("none/", b"", zipfile.ZIP_STORED)]
 
@@ -57,7 +58,8 @@ def zip64():
 
 
 def other_extras():
-    """Extra fields that the local headers have and the directory has not, and the other way round."""
+    """Extra fields that the local headers have and the directory has not, and the other way
+    round."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as out:
         long = info("t/c/0", extra=b"\xca\xfe" + (200).to_bytes(2, "little") + bytes(200))
