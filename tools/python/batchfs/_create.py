@@ -23,11 +23,12 @@ _OF_SERVER = {"gpu", "gpu_memory", "memory", "prefetch", "device", "place", "vie
               "background"}
 
 
-def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store: str
-               | os.PathLike[str] | None = None, view: Mapping[str, Any] | str | os.PathLike[str]
-               | None = None, part: str | None = None, tensor: str | list[str] | None = None,
-           name: str | Mapping[str, str] | None = None, overlap: str = "error", time: str = "valid",
-           reduce: str | None = None, dtype: Any = None, chunks: Mapping[str, int] | None = None,
+def create(output: str | os.PathLike[str], like: Dataset | None = None, *,
+           store: str | os.PathLike[str] | None = None,
+           view: Mapping[str, Any] | str | os.PathLike[str] | None = None, part: str | None = None,
+           tensor: str | list[str] | None = None, name: str | Mapping[str, str] | None = None,
+           overlap: str = "error", time: str = "valid", reduce: str | None = None,
+           dtype: Any = None, chunks: Mapping[str, int] | None = None,
            shards: Mapping[str, int] | None = None, codec: str = "zstd", denormalize: bool = False,
            rank: int | None = None, world: int | None = None, epoch: int | None = None,
            memory: str | int = "1G", threads: int | None = None,

@@ -45,11 +45,12 @@ class Dataset:
     works, too, but its workers send every batch to the parent as a pickled copy.
     """
 
-    def __init__(self, place: str | os.PathLike[str], view: Mapping[str, Any] | str
-                     | os.PathLike[str] | None = None, *, device: str = "cpu", rank: int = 0,
-                 world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto",
-                 device_memory: int = 0, part: str | None = None, program: str | os.PathLike[str]
-                     | None = None, start: Mapping[str, Any] | None = None, **options: Any):
+    def __init__(self, place: str | os.PathLike[str],
+                 view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *,
+                 device: str = "cpu", rank: int = 0, world: int = 1, epoch: int = 0,
+                 prefetch: int = 2, mode: str = "auto", device_memory: int = 0,
+                 part: str | None = None, program: str | os.PathLike[str] | None = None,
+                 start: Mapping[str, Any] | None = None, **options: Any):
         rank, world, epoch, prefetch, device_memory = (
             _whole_number(name, value)
             for name, value in (("rank", rank), ("world", world), ("epoch", epoch),
@@ -423,9 +424,9 @@ def _about_part(error: Error, part: str | None, view: Any) -> Error:
     return error
 
 
-def _server_of(place: str, view: Any, device: str, part: str | None, program: str
-                   | os.PathLike[str] | None, start: Mapping[str, Any]
-                   | None, options: dict[str, Any]) -> Server | None:
+def _server_of(place: str, view: Any, device: str, part: str | None,
+               program: str | os.PathLike[str] | None, start: Mapping[str, Any] | None,
+               options: dict[str, Any]) -> Server | None:
     """Starts the server of a store; returns None for a mount or a socket."""
     if is_store(place, view):
         return Server(place, view, {"gpu": "off" if device in ("cpu", "host") else "auto"}
@@ -437,10 +438,11 @@ def _server_of(place: str, view: Any, device: str, part: str | None, program: st
     return None
 
 
-def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str]
-             | None = None, *, device: str = "cpu", rank: int = 0, world: int = 1, epoch: int = 0,
-         prefetch: int = 2, mode: str = "auto", device_memory: int = 0, part: str | None = None,
-         memory: str | int | None = None, cache_dir: str | os.PathLike[str] | None = None,
+def open(place: str | os.PathLike[str],
+         view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *, device: str = "cpu",
+         rank: int = 0, world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto",
+         device_memory: int = 0, part: str | None = None, memory: str | int | None = None,
+         cache_dir: str | os.PathLike[str] | None = None,
          stores: Mapping[str, str | os.PathLike[str]] | None = None,
          start: Mapping[str, Any] | None = None, program: str | os.PathLike[str] | None = None,
          **options: Any) -> Dataset:

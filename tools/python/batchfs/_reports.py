@@ -139,12 +139,13 @@ def statistics(store: str | os.PathLike[str], view: Mapping[str, Any] | str | os
 
 
 def view(store: str | os.PathLike[str], *, name: str | None = None, group: str | None = None,
-         level: int | str | None = None, variables: Any = None, select: Mapping[str, Any]
-             | None = None, window: Mapping[str, Any] | None = None, tensors: Mapping[str, Any]
-             | None = None, batch: Any = None, order: Any = None, epochs: int | None = None,
-         dtype: str | None = None, normalize: Any = None, missing: Any = None, samples: Any = None,
-         reserve: Any = None, split: Any = None, formats: list[str] | None = None,
-         xbatcher: Any = None, stores: Mapping[str, str | os.PathLike[str]] | None = None,
+         level: int | str | None = None, variables: Any = None,
+         select: Mapping[str, Any] | None = None, window: Mapping[str, Any] | None = None,
+         tensors: Mapping[str, Any] | None = None, batch: Any = None, order: Any = None,
+         epochs: int | None = None, dtype: str | None = None, normalize: Any = None,
+         missing: Any = None, samples: Any = None, reserve: Any = None, split: Any = None,
+         formats: list[str] | None = None, xbatcher: Any = None,
+         stores: Mapping[str, str | os.PathLike[str]] | None = None,
          options: Mapping[str, Any] | None = None, program: str | os.PathLike[str] | None = None,
          **others: Any) -> dict[str, Any]:
     """A view of a store: a dict for `open`, `plan` and `statistics`, or to be written to a file

@@ -39,9 +39,10 @@ class BatchDataModule(LightningDataModule):  # pyright: ignore[reportGeneralType
     who need none; other options are those of `batchfs.torch.BatchDataset`.
     """
 
-    def __init__(self, place: str | os.PathLike[str], view: Mapping[str, Any] | str
-                     | os.PathLike[str] | None = None, *, train: Any = None, val: Any = None,
-                 test: Any = None, predict: Any = None, workers: int = 0, **options: Any):
+    def __init__(self, place: str | os.PathLike[str],
+                 view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *,
+                 train: Any = None, val: Any = None, test: Any = None, predict: Any = None,
+                 workers: int = 0, **options: Any):
         super().__init__()
         parts = {"train": train, "val": val, "test": test, "predict": predict}
         if view is None and all(part is None for part in parts.values()):

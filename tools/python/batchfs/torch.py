@@ -56,11 +56,12 @@ class BatchDataset(torch.utils.data.IterableDataset[Any]):
     with the same one again and again, unless `set_epoch` is called before each; `loader` does that.
     """
 
-    def __init__(self, place: str | os.PathLike[str], view: Mapping[str, Any] | str
-                     | os.PathLike[str] | None = None, *, device: str = "cpu", rank: int
-                     | None = None, world: int | None = None, epoch: int = 0, prefetch: int = 2,
-                 mode: str = "auto", device_memory: int = 0, part: str | None = None,
-                 memory: str | int | None = None, cache_dir: str | os.PathLike[str] | None = None,
+    def __init__(self, place: str | os.PathLike[str],
+                 view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *,
+                 device: str = "cpu", rank: int | None = None, world: int | None = None,
+                 epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0,
+                 part: str | None = None, memory: str | int | None = None,
+                 cache_dir: str | os.PathLike[str] | None = None,
                  program: str | os.PathLike[str] | None = None,
                  transform: Callable[[dict[str, torch.Tensor]], Any] | None = None,
                  pin: bool = False, **options: Any):
