@@ -9,15 +9,6 @@ namespace batchfs {
 
 namespace {
 
-/// A row of a batch: where its windows begin, and the bytes from the start of each tensor.
-Row row_at(const TensorSet& set, const Dims& starts, std::int64_t place) {
-  Row row;
-  row.starts = starts;
-  row.offsets.reserve(set.row_bytes.size());
-  for (const std::int64_t bytes : set.row_bytes) row.offsets.push_back(place * bytes);
-  return row;
-}
-
 /// Throws no_memory for lists of a plan that take more than the limit.
 void check_limit(const BatchPlan& plan, const PlanBuilder& builder) {
   builder.check(plan.given.size() * sizeof(GivenValue) +
@@ -59,24 +50,34 @@ void add_rows(const TensorSet& set, BatchPlan& plan, PlanBuilder& builder,
   }
 }
 
-/// Some rows of a batch of one dataset.
-std::vector<Row> rows_of(const View& view, std::int64_t epoch, std::int64_t batch, RowRange range) {
-  std::vector<Row> rows;
-  std::int64_t place = range.first;
-  for (const Dims& starts : view.window_starts(epoch, batch, range))
-    rows.push_back(row_at(view.tensor_set(), starts, place++));
+void set_offsets(const TensorSet& set, std::int64_t place, Row& row) {
+  row.offsets.reserve(set.row_bytes.size());
+  for (const std::int64_t bytes : set.row_bytes) row.offsets.push_back(place * bytes);
+}
+
+/// The rows of these samples of a view of windows; `place_of(i)` is the row of the i-th in a batch.
+template <class PlaceOf>
+std::vector<Row> rows_at(const View& view, std::span<const std::int64_t> samples,
+                         PlaceOf&& place_of) {
+  std::vector<Row> rows(samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    rows[i].starts.resize(view.axes().windows.size());
+    view.windows()->starts_of(samples[i], rows[i].starts.begin());
+    set_offsets(view.tensor_set(), place_of(i), rows[i]);
+  }
   return rows;
 }
 
-/// The rows of these samples of a view of windows, each at its place in a batch.
-std::vector<Row> rows_at(const View& view, std::span<const std::int64_t> samples,
-                         std::span<const std::int64_t> places) {
-  std::vector<Row> rows;
-  rows.reserve(samples.size());
-  Dims starts(view.axes().windows.size());
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    view.starts_of(samples[i], starts.begin());
-    rows.push_back(row_at(view.tensor_set(), starts, places[i]));
+/// Some rows of a batch of one dataset; `samples`: of these rows, for a view of windows.
+std::vector<Row> rows_of(const View& view, std::int64_t epoch, std::int64_t batch, RowRange range,
+                         std::span<const std::int64_t> samples) {
+  const auto place_of = [&](std::size_t i) { return range.first + static_cast<std::int64_t>(i); };
+  if (view.windows() != nullptr) return rows_at(view, samples, place_of);
+  const std::vector<Dims> starts = view.window_starts(epoch, batch, range);
+  std::vector<Row> rows(starts.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].starts = starts[i];
+    set_offsets(view.tensor_set(), place_of(i), rows[i]);
   }
   return rows;
 }
@@ -94,7 +95,8 @@ BatchPlan plan_partial(const View& view, std::int64_t epoch, std::int64_t batch,
   plan.shapes = view.shapes(batch);
   PlanBuilder builder(view.variables(), limit, plan.samples.size());
   for_each_range(view.row_count(batch), [&](RowRange range) {
-    const std::vector<Row> full = rows_of(view, epoch, batch, range);
+    const auto samples = in_range(plan.samples, range);
+    const std::vector<Row> full = rows_of(view, epoch, batch, range, samples);
     std::int64_t r = range.first;
     for (Row row : full) {
       for (std::size_t t = 0; t < layouts.size(); ++t) row.offsets[t] = r * layouts[t].sample_bytes;
@@ -102,7 +104,7 @@ BatchPlan plan_partial(const View& view, std::int64_t epoch, std::int64_t batch,
         for (const VariablePlacement& placement : layout.placements) builder.add(placement, row);
       ++r;
     }
-    add_given(view.tensor_set(), plan, full, in_range(plan.samples, range));
+    add_given(view.tensor_set(), plan, full, samples);
     check_limit(plan, builder);
   });
   builder.finish(plan);
@@ -160,7 +162,8 @@ ChunkWalk component_walk(const MixedRows& rows, std::size_t c, std::int64_t epoc
       std::vector<std::int64_t> numbers;
       for (const MixedRows::Sample& sample : rows.samples_of(epoch, batch, range))
         if (sample.component == c) numbers.push_back(sample.number);
-      own = rows_at(view, numbers, numbers);  // where they go in the batch does not matter
+      // Where they go in the batch does not matter.
+      own = rows_at(view, numbers, [](std::size_t) { return 0; });
     }
     return own;
   };
@@ -178,8 +181,8 @@ BatchPlan View::plan(std::int64_t epoch, std::int64_t batch, PlanLimit limit) co
   plan.shapes = shapes(batch);
   PlanBuilder builder(variables(), limit, plan.samples.size());
   for_each_range(row_count(batch), [&](RowRange range) {
-    add_rows(tensor_set(), plan, builder, rows_of(*this, epoch, batch, range),
-             in_range(plan.samples, range));
+    const auto samples = in_range(plan.samples, range);
+    add_rows(tensor_set(), plan, builder, rows_of(*this, epoch, batch, range, samples), samples);
   });
   builder.finish(plan);
   return plan;
@@ -192,7 +195,8 @@ BatchPlan plan_samples(const View& view, const std::vector<std::int64_t>& sample
   PlanBuilder builder(view.variables(), limit, samples.size());
   for_each_range(std::ssize(samples), [&](RowRange range) {
     const auto own = in_range(samples, range);
-    add_rows(view.tensor_set(), plan, builder, rows_at(view, own, in_range(places, range)), own);
+    const auto place_of = [at = in_range(places, range)](std::size_t i) { return at[i]; };
+    add_rows(view.tensor_set(), plan, builder, rows_at(view, own, place_of), own);
   });
   builder.finish(plan);
   return plan;
@@ -208,7 +212,9 @@ std::vector<ChunkWalk> chunk_walks(const View& view, std::int64_t epoch, std::in
   const auto next = [&view, epoch, batch, first = std::int64_t{0}]() mutable {
     const RowRange range{first, std::min(kRowsAtATime, view.row_count(batch) - first)};
     first = range.end();
-    return rows_of(view, epoch, batch, range);
+    std::vector<std::int64_t> samples;
+    if (view.windows() != nullptr) samples = view.samples_in(epoch, batch, range);
+    return rows_of(view, epoch, batch, range, samples);
   };
   walks.emplace_back(view.variables(), placements_of(view, batch), next);
   return walks;

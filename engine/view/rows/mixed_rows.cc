@@ -98,6 +98,7 @@ void MixedRows::starts_of(std::int64_t sample, std::int64_t* starts) const {
 std::vector<Dims> MixedRows::starts_in(std::int64_t epoch, std::int64_t batch,
                                        RowRange range) const {
   std::vector<Dims> result;
+  result.reserve(static_cast<std::size_t>(range.count));
   for (const std::int64_t sample : samples_in(epoch, batch, range))
     starts_of(sample, result.emplace_back(first_positions_.size()).begin());
   return result;

@@ -136,6 +136,7 @@ void PatchRows::starts_of(std::int64_t sample, std::int64_t* starts) const {
 std::vector<Dims> PatchRows::starts_in(std::int64_t, std::int64_t batch, RowRange range) const {
   const std::vector<std::pair<std::int64_t, std::int64_t>> ranges = patch_ranges(batch);
   std::vector<Dims> result;
+  result.reserve(static_cast<std::size_t>(range.count));
   Dims at(ranges.size());
   std::int64_t rest = range.first;
   for (std::size_t w = ranges.size(); w-- > 0;) {

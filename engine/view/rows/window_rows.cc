@@ -44,6 +44,7 @@ std::vector<std::int64_t> WindowRows::samples_in(std::int64_t epoch, std::int64_
 std::vector<Dims> WindowRows::starts_in(std::int64_t epoch, std::int64_t batch,
                                         RowRange range) const {
   std::vector<Dims> result;
+  result.reserve(static_cast<std::size_t>(range.count));
   for (const std::int64_t sample : samples_in(epoch, batch, range))
     starts_of(sample, result.emplace_back(sizes_.size()).begin());
   return result;
