@@ -34,7 +34,8 @@ COVERED = {
     "engine/view/samples/skip_rule.cc": "tests/conformance/missing_share_test.py",
     "engine/view/samples/window_values.cc": "tests/conformance/mask_test.py",
     "engine/view/reached_numbers.cc": "tests/conformance/statistics_test.py",
-    "engine/view/tensors/tensor_channels.cc": "tests/unit/engine/view/tensors/tensor_builder_test.cc",
+    "engine/view/tensors/tensor_channels.cc":
+        "tests/unit/engine/view/tensors/tensor_builder_test.cc",
     "engine/view/window_checks.cc": "tests/unit/engine/view/window_view_test.cc",
     "fs/export/export_form.cc": "tests/conformance/export_test.py",
     "fs/export/export_mds.cc": "tests/conformance/export_test.py",
