@@ -23,6 +23,13 @@ from test_recovery import MODES, kill
 from test_takeover_versions import change_chunks, is_stale
 
 
+def the_advice(said):
+    """The command that a message advises, without its program."""
+    found = re.search("run `batchfs ([^`]*)`", said)
+    assert found is not None, said
+    return found[1]
+
+
 class Plain:
     """A store in a folder."""
 
@@ -243,7 +250,7 @@ def test_another_batchfs_does_not_take_over_unasked(good, fails, mount_at, tmp_p
     said = fails(1, "mount", store.path, directory, "--view", view, "--replace")
     assert status(directory)["pid"] == pid
     shows(directory, 8)
-    (advised,) = re.findall("run `batchfs ([^`]*)`", said)
+    advised = the_advice(said)
     good(*advised.split(), directory)
     good("mount", store.path, directory, "--view", view, "--replace")
     assert status(directory)["pid"] != pid
@@ -279,7 +286,7 @@ def test_the_advice_helps_where_chunks_decide_on_the_samples(good, fails, mount_
     pid = status(directory)["pid"]
     m[:] = values[::-1]
     said = fails(1, "mount", tmp_path / "s.zarr", directory, "--view", view, "--replace")
-    (advised,) = re.findall("run `batchfs ([^`]*)`", said)
+    advised = the_advice(said)
     good(*advised.split(), directory)
     good("mount", tmp_path / "s.zarr", directory, "--view", view, "--replace")
     assert status(directory)["pid"] != pid
